@@ -1,0 +1,57 @@
+"""What crosses the border between the core and a log: records in, one transaction out."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Literal, NamedTuple
+
+Headers = tuple[tuple[str, bytes | None], ...]
+
+Topic = Literal["examples", "labels", "predictions", "outcomes", "updates", "dead-letters"]
+"""Logical topic names; the names on the broker come from `settings.topics`."""
+
+INPUTS: tuple[Topic, ...] = ("examples", "labels")
+OUTPUTS: tuple[Topic, ...] = ("predictions", "outcomes", "updates", "dead-letters")
+TOPICS: tuple[Topic, ...] = INPUTS + OUTPUTS
+
+
+class Record(NamedTuple):
+    """One committed record of a log."""
+
+    topic: Topic
+    partition: int
+    offset: int
+    timestamp_ms: int
+    """Record time in milliseconds since 1970; negative where the record has none."""
+    key: bytes | None
+    value: bytes | None
+    headers: Headers = ()
+
+
+class Outgoing(NamedTuple):
+    """One record to be written."""
+
+    topic: Topic
+    partition: int
+    key: bytes | None
+    value: bytes | None
+    headers: Headers = ()
+    timestamp_ms: int | None = None
+    """None: the log stamps the record with the time of writing."""
+
+
+class Position(NamedTuple):
+    """The committed place of one partition: next offsets to read, and the marks for a rebuild."""
+
+    examples: int
+    labels: int
+    metadata: str = ""
+    """At most 4,096 bytes (a Kafka broker refuses more)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Transaction:
+    """All that one step changes outside the process; it happens whole or not at all."""
+
+    outputs: Sequence[Outgoing] = ()
+    positions: Mapping[int, Position] = field(default_factory=dict)
+    """For every partition touched by the step."""

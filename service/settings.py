@@ -1,0 +1,147 @@
+"""Every setting, its default, its check and its one-line meaning. Read once, at the edge.
+
+`commands/configuration.py` gathers values from flags, environment and file; nothing here does I/O.
+"""
+
+from collections.abc import Mapping
+from datetime import timedelta
+from typing import Annotated, Any, Literal
+
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, PlainSerializer
+
+
+def _duration(value: object) -> object:
+    if isinstance(value, str):
+        try:
+            return float(value)
+        except ValueError:
+            return value
+    return value
+
+
+def _not_negative(value: timedelta) -> timedelta:
+    if value < timedelta(0):
+        raise ValueError("a duration cannot be negative")
+    return value
+
+
+Duration = Annotated[
+    timedelta,
+    BeforeValidator(_duration),
+    AfterValidator(_not_negative),
+    PlainSerializer(lambda value: value.total_seconds(), return_type=float),
+]
+"""Seconds (`3600`) or ISO 8601 (`PT1H`, `P7D`)."""
+
+Pointer = Annotated[str, Field(pattern=r"^(/[^/]*)+$")]
+Positive = Annotated[int, Field(ge=1)]
+LabelValue = bool | int | str
+
+
+class Section(BaseModel):
+    """A table of the configuration file. Unknown keys are errors."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+
+
+class LogSettings(Section):
+    url: str | None = Field(None, description="`kafka://host:9092`, `sqlite:FILE` or `sqlite::memory:`; required for `run`")
+    prefix: str = Field("", description="put before every topic name and the group's name")
+    partitions: Positive | None = Field(None, description="for `topics create`: 4 on Kafka, 1 on sqlite")
+
+
+class TopicSettings(Section):
+    examples: str | None = Field(None, description="name of the topic; default `<prefix>examples`")
+    labels: str | None = Field(None, description="name of the topic; default `<prefix>labels`")
+    predictions: str | None = Field(None, description="name of the topic; default `<prefix>predictions`")
+    outcomes: str | None = Field(None, description="name of the topic; default `<prefix>outcomes`")
+    updates: str | None = Field(None, description="name of the topic; default `<prefix>updates`")
+    dead_letters: str | None = Field(None, description="name of the topic; default `<prefix>dead-letters`")
+
+
+class MessageSettings(Section):
+    id: Pointer = Field("/id", description="JSON pointer to the id in examples and labels; a missing one falls back on the record's key")
+    features: Pointer = Field("/features", description="JSON pointer to the features in examples")
+    label: Pointer = Field("/label", description="JSON pointer to the label in labels")
+
+
+class LearnerSettings(Section):
+    kind: str = Field("averaged-perceptron", description="the learner")
+    learning_rate: float = Field(1.0, gt=0, description="perceptrons: r, in w = r theta")
+    eta: float = Field(0.1, gt=0, description="Winnow kinds: the exponent's rate")
+    initial_weight: float = Field(1.0, gt=0, description="Winnow kinds: w0, the weight of a feature never updated")
+    threshold: float | None = Field(None, description="Winnow: score = w.x - threshold; default 0")
+    tie: Literal["mistake", "positive", "negative"] = Field(
+        "mistake",
+        description="score 0: `mistake` predicts negative and updates whatever the label; else that class, update when it differs",
+    )
+    delay_policy: Literal["rescore", "issued"] = Field(
+        "rescore",
+        description="`rescore`: update if the current model errs when the label comes; `issued`: if the published prediction did",
+    )
+
+
+class FeatureSettings(Section):
+    bias: bool = Field(True, description="add the constant feature BIAS, last")
+    normalize: Literal["none", "unit"] = Field("none", description="`unit` divides by the length, BIAS included")
+    missing: Literal["reject", "skip"] = Field("reject", description="what a null feature value does")
+
+
+class LabelSettings(Section):
+    positive: LabelValue = Field(True, description="the positive class as predictions and labels spell it")
+    negative: LabelValue = Field(False, description="the negative class")
+    max_delay: Duration | None = Field(None, description="how long an example waits for its label; required for `run`")
+    parking: Duration = Field(timedelta(hours=1), description="how long a label waits for its example")
+    max_parked: Positive = Field(100_000, description="labels waiting for their example, per partition")
+    max_waiting: Positive = Field(1_000_000, description="examples waiting for their label, per partition")
+    remember: Positive = Field(100_000, description="resolved ids remembered, per partition")
+
+
+class BatchSettings(Section):
+    max_records: Positive = Field(4_000, description="a step closes after so many records, expiries and unparkings")
+    max_delay: Duration = Field(timedelta(milliseconds=50), description="a step closes after so long")
+
+
+class CheckpointSettings(Section):
+    url: str = Field("./checkpoints", description="folder for checkpoints; empty for none")
+    every_updates: Positive = Field(10_000, description="write one after so many updates")
+    every: Duration = Field(timedelta(seconds=60), description="and after so long, when there was an update")
+
+
+class HttpSettings(Section):
+    address: str = Field("127.0.0.1:9464", description="where /metrics, /healthz and /readyz are served; empty for nowhere")
+
+
+class WorkerSettings(Section):
+    group: str | None = Field(None, description="consumer group; default `<prefix>mistakebound`")
+    slot: str | None = Field(None, description="this worker's stable name in the group; default the full host name")
+
+
+class Settings(Section):
+    """The whole configuration."""
+
+    log: LogSettings = LogSettings()
+    topics: TopicSettings = TopicSettings()
+    messages: MessageSettings = MessageSettings()
+    learner: LearnerSettings = LearnerSettings()
+    features: FeatureSettings = FeatureSettings()
+    labels: LabelSettings = LabelSettings()
+    batch: BatchSettings = BatchSettings()
+    checkpoint: CheckpointSettings = CheckpointSettings()
+    http: HttpSettings = HttpSettings()
+    worker: WorkerSettings = WorkerSettings()
+    kafka: dict[str, Any] = Field(default_factory=dict, description="any kafka-python client option (TLS, SASL ...)")
+
+    def topic_name(self, topic: str) -> str:
+        """The name on the log of a logical topic."""
+        named: str | None = getattr(self.topics, topic.replace("-", "_"))
+        return named if named is not None else self.log.prefix + topic
+
+    @property
+    def group(self) -> str:
+        """The consumer group's name."""
+        return self.worker.group or f"{self.log.prefix}mistakebound"
+
+    def of_epoch(self) -> Mapping[str, Any]:
+        """What an epoch fixes: every learner, features and labels setting, as JSON values."""
+        return self.model_dump(mode="json", include={"learner", "features", "labels"})
