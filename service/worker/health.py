@@ -1,0 +1,196 @@
+"""Whether the worker lives and whether it is of use, judged by what it finishes, never by an open port.
+
+- Not live: the loop went silent for longer than the group allows, or a partition has records waiting and
+  no step on it was completed for `stalled_after_s`. A restart may help.
+- Live, not ready: starting, restoring, draining, or the broker is away. A restart would not help.
+- Ready: everything else; an idle worker too.
+"""
+
+import threading
+import time
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+State = Literal["starting", "restoring", "running", "draining"]
+STATES: tuple[State, ...] = ("starting", "restoring", "running", "draining")
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """How long is too long, in seconds."""
+
+    stalled_after_s: float = 30.0
+    """A partition with lag and no completed step."""
+    silent_after_s: float = 300.0
+    """The whole loop; the group's max_poll_interval."""
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionVitals:
+    """Progress of one partition; times are the monotonic clock's seconds."""
+
+    lag: int
+    """Records waiting on both inputs, as last known."""
+    progress_s: float
+    """When a step on it was last completed, or, if later, when it was assigned or its lag began."""
+
+
+@dataclass(frozen=True, slots=True)
+class Vitals:
+    """What the loop last said about itself."""
+
+    state: State
+    reachable: bool
+    """Whether the log answers."""
+    beat_s: float
+    """When the loop last came round, on the monotonic clock."""
+    partitions: Mapping[int, PartitionVitals] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionHealth:
+    """One partition as an operator reads it."""
+
+    partition: int
+    lag: int
+    seconds_without_progress: float
+    """0 when nothing waits."""
+
+
+@dataclass(frozen=True, slots=True)
+class Health:
+    """The judgement, and what it rests on."""
+
+    live: bool
+    ready: bool
+    reason: str
+    """One sentence; `ok` when ready."""
+    state: State
+    seconds_since_beat: float
+    partitions: tuple[PartitionHealth, ...]
+
+    def as_json(self) -> dict[str, Any]:
+        """The body of `/healthz` and `/readyz`, and what `health --json` prints."""
+        return {
+            "live": self.live,
+            "ready": self.ready,
+            "reason": self.reason,
+            "state": self.state,
+            "seconds_since_beat": round(self.seconds_since_beat, 3),
+            "partitions": [
+                {
+                    "partition": each.partition,
+                    "lag": each.lag,
+                    "seconds_without_progress": round(each.seconds_without_progress, 3),
+                }
+                for each in self.partitions
+            ],
+        }
+
+
+def judge(vitals: Vitals, now_s: float, limits: Limits) -> Health:
+    """The health at `now_s` (monotonic) of a worker that last said `vitals`."""
+    silence_s = max(0.0, now_s - vitals.beat_s)
+    partitions = tuple(
+        PartitionHealth(number, each.lag, max(0.0, now_s - each.progress_s) if each.lag > 0 else 0.0)
+        for number, each in sorted(vitals.partitions.items())
+    )
+    live, ready, reason = _verdict(vitals, silence_s, partitions, limits)
+    return Health(live, ready, reason, vitals.state, silence_s, partitions)
+
+
+def _verdict(
+    vitals: Vitals, silence_s: float, partitions: tuple[PartitionHealth, ...], limits: Limits
+) -> tuple[bool, bool, str]:
+    if silence_s > limits.silent_after_s:
+        return False, False, f"the loop has been silent for {silence_s:.0f} s; restart the worker"
+    if not vitals.reachable:
+        return True, False, "the log does not answer; the worker goes on when it does"
+    if vitals.state != "running":
+        return True, False, f"the worker is {vitals.state}"
+    for each in partitions:
+        if each.seconds_without_progress > limits.stalled_after_s:
+            return (
+                False,
+                False,
+                f"partition {each.partition} has {each.lag} records waiting and completed no step for "
+                f"{each.seconds_without_progress:.0f} s; restart the worker",
+            )
+    return True, True, "ok"
+
+
+class Heartbeat:
+    """What the loop last said about itself. The loop writes, the HTTP threads read; safe for both.
+
+    Every method of the loop's counts as a beat: long work (a rebuild, a drain) calls `beat` as it goes.
+    """
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._state: State = "starting"
+        self._reachable = True
+        self._beat_s = clock()
+        self._partitions: dict[int, PartitionVitals] = {}
+
+    def beat(self) -> None:
+        """The loop came round."""
+        with self._lock:
+            self._beat_s = self._clock()
+
+    def state(self, state: State) -> None:
+        """The worker enters a state. Waiting times begin anew: nothing could progress in the last one."""
+        with self._lock:
+            self._beat_s = self._clock()
+            if state != self._state:
+                self._begin_anew()
+            self._state = state
+
+    def reachable(self, answers: bool) -> None:
+        """The log answers, or does not. Waiting times begin anew when it is back."""
+        with self._lock:
+            self._beat_s = self._clock()
+            if answers and not self._reachable:
+                self._begin_anew()
+            self._reachable = answers
+
+    def assigned(self, partitions: Iterable[int]) -> None:
+        """These partitions are owned from now on, and no others."""
+        with self._lock:
+            now_s = self._beat_s = self._clock()
+            self._partitions = {
+                each: self._partitions.get(each, PartitionVitals(0, now_s)) for each in partitions
+            }
+
+    def stepped(self, partitions: Iterable[int]) -> None:
+        """A step on these partitions was completed: its transaction is committed."""
+        with self._lock:
+            now_s = self._beat_s = self._clock()
+            for each in partitions:
+                if each in self._partitions:
+                    self._partitions[each] = PartitionVitals(self._partitions[each].lag, now_s)
+
+    def lag(self, waiting: Mapping[int, int]) -> None:
+        """Records waiting on both inputs of each owned partition; others are ignored."""
+        with self._lock:
+            now_s = self._beat_s = self._clock()
+            for each, lag in waiting.items():
+                known = self._partitions.get(each)
+                if known is not None:
+                    begins = known.lag == 0 and lag > 0
+                    self._partitions[each] = PartitionVitals(lag, now_s if begins else known.progress_s)
+
+    def vitals(self) -> Vitals:
+        """All of it, at one moment."""
+        with self._lock:
+            return Vitals(self._state, self._reachable, self._beat_s, dict(self._partitions))
+
+    def health(self, limits: Limits) -> Health:
+        """The judgement now."""
+        return judge(self.vitals(), self._clock(), limits)
+
+    def _begin_anew(self) -> None:
+        self._partitions = {
+            each: PartitionVitals(known.lag, self._beat_s) for each, known in self._partitions.items()
+        }
