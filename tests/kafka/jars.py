@@ -1,0 +1,59 @@
+"""The jars of Apache Kafka 4.3.1, fetched once into the user's cache, each checked against `jars.txt`.
+
+A jar stands in the folder under its final name only when whole and of the listed SHA-256.
+"""
+
+import contextlib
+import hashlib
+import io
+import os
+import tempfile
+import time
+from pathlib import Path
+
+from maven_artifact.artifact import Artifact
+from maven_artifact.downloader import Downloader
+
+LISTED = Path(__file__).with_name("jars.txt")
+ATTEMPTS = 4
+
+
+def folder() -> Path:
+    """Return the folder that holds every listed jar, after fetching what is missing."""
+    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    jars = cache / "mistakebound" / "kafka-4.3.1"
+    jars.mkdir(parents=True, exist_ok=True)
+    for line in LISTED.read_text().splitlines():
+        coordinates, sha256 = line.split()
+        _, name, version = coordinates.split(":")
+        jar = jars / f"{name}-{version}.jar"
+        if not (jar.exists() and _sha256(jar) == sha256):
+            _fetch(coordinates, sha256, jar)
+    return jars
+
+
+def _sha256(jar: Path) -> str:
+    return hashlib.sha256(jar.read_bytes()).hexdigest()
+
+
+def _fetch(coordinates: str, sha256: str, jar: Path) -> None:
+    problem = ""
+    for attempt in range(ATTEMPTS):
+        with tempfile.TemporaryDirectory(dir=jar.parent) as scratch:
+            fetched = Path(scratch) / jar.name
+            try:
+                with contextlib.redirect_stdout(io.StringIO()):
+                    Downloader().download(Artifact.parse(coordinates), filename=str(fetched))
+            except Exception as error:
+                problem = str(error)
+                time.sleep(attempt)
+                continue
+            found = _sha256(fetched)
+            if found == sha256:
+                fetched.replace(jar)
+                return
+            problem = f"its SHA-256 is {found}, `{LISTED.name}` says {sha256}"
+    raise RuntimeError(
+        f"cannot fetch {coordinates} for the broker of the tests: {problem}. Allow access to Maven Central, or "
+        "name a broker in MISTAKEBOUND_TEST_BOOTSTRAP (host:port)"
+    )
