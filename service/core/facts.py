@@ -4,6 +4,7 @@ Nothing here decides, and nothing here is needed to decide again: the log alone 
 """
 
 import json
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
@@ -65,3 +66,39 @@ class PartitionTotals:
     parked: int
     oldest_waiting_ms: int | None = None
     """Stream time at which the oldest waiting example was predicted; None when none waits."""
+
+
+class StepCounts:
+    """The same counts while a step runs; `facts` closes them."""
+
+    def __init__(self) -> None:
+        self.consumed: Counter[Stream] = Counter()
+        self.rejected: Counter[tuple[Stream, str]] = Counter()
+        self.predicted: Counter[str] = Counter()
+        self.evaluations: Counter[tuple[str, str]] = Counter()
+        self.mistakes: Counter[str] = Counter()
+        self.majority_mistakes = 0
+        self.updates: Counter[Direction] = Counter()
+        self.labels: Counter[LabelOutcome] = Counter()
+        self.examples: Counter[ExampleOutcome] = Counter()
+        self.label_delays: list[float] = []
+        self.margins: list[float] = []
+        self.predicted_record_ms: list[int] = []
+        self.newest: dict[Stream, int] = {}
+
+    def facts(self) -> StepFacts:
+        return StepFacts(
+            consumed=self.consumed,
+            rejected=self.rejected,
+            predicted=self.predicted,
+            evaluations=self.evaluations,
+            mistakes=self.mistakes,
+            baseline_mistakes=self.majority_mistakes,
+            updates=self.updates,
+            labels=self.labels,
+            examples=self.examples,
+            label_delays_seconds=self.label_delays,
+            margins=self.margins,
+            predicted_record_ms=self.predicted_record_ms,
+            newest_record_ms=self.newest,
+        )

@@ -1,0 +1,136 @@
+"""Raw features, as a user writes them, to ordered (name, value) pairs, as a learner reads them.
+
+The order is the record's own, BIAS last; every score is added up in this order, so that it has the
+same bits on every worker. Three forms: an object of name to number, text, truth value or null; an
+array of numbers (named "0", "1", ...); an array of tokens (each counts 1, repeats add up).
+"""
+
+from math import sqrt
+from typing import Any
+
+import msgspec
+
+from service.core.faults import BadRecord
+from service.settings import FeatureSettings
+
+BIAS = "BIAS"
+LARGEST = 1e100
+"""Larger values are refused: within it neither a square nor any sum of theta can overflow."""
+
+Features = tuple[tuple[str, float], ...]
+
+SCHEMA: dict[str, Any] = {
+    "description": "Named values; or numbers named by their place; or tokens that count 1 each.",
+    "anyOf": [
+        {
+            "type": "object",
+            "propertyNames": {"not": {"const": BIAS}},
+            "additionalProperties": {"type": ["number", "string", "boolean", "null"]},
+        },
+        {"type": "array", "items": {"type": "number"}},
+        {"type": "array", "items": {"type": "string"}},
+    ],
+}
+
+
+def decode(raw: bytes | msgspec.Raw, rules: FeatureSettings) -> Features:
+    """Decode the JSON text of features.
+
+    Raises BadRecord, naming the feature, the value and the remedy.
+    """
+    try:
+        value = msgspec.json.decode(raw)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise BadRecord("not-json", f"features: {error}; send JSON in UTF-8") from None
+    return read(value, rules)
+
+
+def read(value: Any, rules: FeatureSettings) -> Features:
+    """Turn decoded JSON into k (name, value) pairs, finite, in order, BIAS last.
+
+    Raises BadRecord, naming the feature, the value and the remedy.
+    """
+    if type(value) is dict:
+        pairs = _named(value, rules)
+    elif type(value) is list:
+        pairs = _listed(value)
+    else:
+        raise BadRecord("bad-features", f"features is {_show(value)}; send an object or an array")
+    if rules.bias:
+        pairs.append((BIAS, 1.0))
+    if rules.normalize == "unit":
+        pairs = _unit(pairs)
+    return tuple(pairs)
+
+
+def _named(value: dict[str, Any], rules: FeatureSettings) -> list[tuple[str, float]]:
+    pairs: list[tuple[str, float]] = []
+    texts = False
+    for name, x in value.items():
+        if name == BIAS:
+            raise BadRecord("bad-features", f"feature name {BIAS!r} is reserved; rename the feature")
+        kind = type(x)
+        if kind is float or kind is int:
+            pairs.append((name, _number(name, x)))
+        elif kind is bool:
+            pairs.append((name, 1.0 if x else 0.0))
+        elif kind is str:
+            texts = True
+            pairs.append((f"{name}={x}", 1.0))
+        elif x is None:
+            if rules.missing == "reject":
+                raise BadRecord(
+                    "missing-feature",
+                    f"feature {name!r} is null; leave it out or set features.missing = 'skip'",
+                )
+        else:
+            raise BadRecord(
+                "bad-features", f"feature {name!r} is {_show(x)}; send a number, text or truth value"
+            )
+    if texts and (len({name for name, _ in pairs}) < len(pairs) or any(name == BIAS for name, _ in pairs)):
+        raise BadRecord(
+            "bad-features", "a text feature `name=value` meets another feature of that name; rename one"
+        )
+    return pairs
+
+
+def _listed(value: list[Any]) -> list[tuple[str, float]]:
+    if all(type(x) is str for x in value):
+        counts: dict[str, float] = {}
+        for token in value:
+            if token == BIAS:
+                raise BadRecord("bad-features", f"token {BIAS!r} is reserved; rename the token")
+            counts[token] = counts.get(token, 0.0) + 1.0
+        return list(counts.items())
+    pairs = []
+    for place, x in enumerate(value):
+        if type(x) is not float and type(x) is not int:
+            raise BadRecord(
+                "bad-features",
+                f"feature {str(place)!r} is {_show(x)}; an array holds numbers only, or tokens only",
+            )
+        pairs.append((str(place), _number(str(place), x)))
+    return pairs
+
+
+def _number(name: str, x: float) -> float:
+    if not -LARGEST <= x <= LARGEST:
+        raise BadRecord("number-out-of-range", f"feature {name!r} is {_show(x)}; keep within {LARGEST:g}")
+    return float(x)
+
+
+def _unit(pairs: list[tuple[str, float]]) -> list[tuple[str, float]]:
+    square = 0.0
+    for _, x in pairs:
+        square += x * x
+    length = sqrt(square)
+    if length == 0.0:
+        raise BadRecord(
+            "zero-vector", "all features are 0 and features.normalize = 'unit'; send one that is not"
+        )
+    return [(name, x / length) for name, x in pairs]
+
+
+def _show(value: Any) -> str:
+    text = repr(value) if not isinstance(value, int) or abs(value) < 10**40 else "a very large integer"
+    return text if len(text) <= 60 else text[:57] + "..."

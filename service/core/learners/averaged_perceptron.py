@@ -1,0 +1,80 @@
+"""The averaged perceptron (Freund & Schapire 1999; lecture 6, "Averaged perceptron"). The default.
+
+It updates exactly as the perceptron does, and predicts with the sum a of the weights it had after
+each labelled example (a <- a + w in the notes; dividing by their number would change no sign). With
+T labelled examples, and g the number of the example that caused an update,
+
+    a = (T + 1) * theta - kappa,    theta = sum of y*x,    kappa = sum of g*y*x,
+
+so nothing is added up while no mistake is made. The mistake bound speaks of the updates only.
+"""
+
+from collections.abc import Mapping, Sequence
+
+from service.core.features import Features
+from service.core.linear import Theta, errs, predict, saturate
+from service.settings import LearnerSettings
+
+
+class AveragedPerceptron:
+    """A version is (updates, clock): the same theta has another average after each labelled example."""
+
+    averaged = True
+
+    def __init__(self, settings: LearnerSettings, partitions: int) -> None:
+        self._rate = settings.learning_rate
+        self._tie = settings.tie
+        self._theta = Theta(partitions)
+        self._kappa = Theta(partitions)
+
+    def score(self, x: Features, clock: int) -> float:
+        """a.x over k features, T = `clock`."""
+        theta, kappa, rate = self._theta.sums, self._kappa.sums, self._rate
+        times, total = float(clock + 1), 0.0
+        for name, value in x:
+            coordinate = theta.get(name)
+            if coordinate is not None:
+                total += rate * (times * coordinate - kappa[name]) * value
+        return saturate(total)
+
+    def predict(self, score: float) -> bool:
+        """The class of a score."""
+        return predict(score, self._tie)
+
+    def decide(self, x: Features, positive: bool) -> tuple[bool, bool]:
+        """(errs on this label, predicted class), by theta, as the perceptron."""
+        score = saturate(self._theta.dot(x))
+        return errs(score, positive, self._tie), predict(score, self._tie)
+
+    def fold(self, partition: int, x: Features, positive: bool, clock: int) -> None:
+        """theta += y*x, kappa += g*y*x with g = `clock`."""
+        sign = 1.0 if positive else -1.0
+        self._theta.add(partition, x, sign)
+        self._kappa.add(partition, x, sign * clock)
+
+    def begin(self) -> None:
+        """What follows can be rolled back."""
+        self._theta.begin()
+        self._kappa.begin()
+
+    def rollback(self) -> None:
+        """Undo what was folded since `begin`, to the bit."""
+        self._theta.rollback()
+        self._kappa.rollback()
+
+    def dump(self) -> dict[str, list[dict[str, float]]]:
+        """Rows [P, features] of theta and of kappa."""
+        return {"theta": self._theta.rows, "kappa": self._kappa.rows}
+
+    def load(self, rows: Mapping[str, Sequence[Mapping[str, float]]]) -> None:
+        """Become what `dump` gave."""
+        self._theta.load(rows["theta"])
+        self._kappa.load(rows["kappa"])
+
+    def theta(self) -> Mapping[str, float]:
+        """Theta by feature name."""
+        return self._theta.sums
+
+    def weights(self) -> Mapping[str, float]:
+        """Theta times the learning rate: the plain hypothesis."""
+        return {name: self._rate * value for name, value in self._theta.sums.items()}

@@ -1,0 +1,254 @@
+"""One partition's ledger: every example and every label ends in exactly one outcome, counted.
+
+Rules, in the order in which a record meets them (`service/core/step.py` drives them):
+
+1. stream time advances to the record's time, and never goes back;
+2. examples waiting longer than `max_delay` expire, in offset order;
+3. labels parked longer than `parking` become unmatched, in the order parked;
+4. the record is handled;
+5. the oldest waiting examples beyond `max_waiting` are evicted.
+
+Age counts from the stream time at which an entry was made, so producers' clocks may go as they like.
+Resolved ids are remembered first-in first-out, trimmed after every decision. Nothing here is inferred
+on a rebuild: `service/core/recover.py` applies recorded decisions to the same three maps.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any, Generic, NamedTuple, TypeVar
+
+from service.core.messages import Marks, Tallies, Tally
+from service.settings import LabelSettings
+
+EXAMPLE_OUTCOMES = ("labelled", "expired", "evicted", "duplicate", "invalid")
+LABEL_OUTCOMES = ("applied", "duplicate", "conflict", "expired", "unmatched", "invalid")
+
+
+class Waiting(NamedTuple):
+    """A predicted example without a label."""
+
+    id: str
+    source: int
+    """The example's offset."""
+    at: int
+    """Stream time in ms when predicted."""
+    predicted: int
+    """Class published; -1 for one that the present settings do not declare."""
+    epoch: int
+    features: bytes
+    predictions_floor: int
+    """At or below the offset of its prediction record."""
+    outcomes_floor: int
+    """At or below the `outcomes` offset of the transaction that predicted it."""
+
+
+class Parked(NamedTuple):
+    """A label whose example has not come yet."""
+
+    id: str
+    offset: int
+    """The label's offset."""
+    label: int
+    at: int
+    outcomes_floor: int
+
+
+class Remembered(NamedTuple):
+    """A resolved id. `label` is None where it expired or was evicted without one."""
+
+    id: str
+    label: int | None
+    outcomes_floor: int
+    order: int
+    """Grows with every resolution."""
+
+
+Entry = TypeVar("Entry", Waiting, Parked, Remembered)
+
+
+class _Journaled(Generic[Entry]):
+    """An ordered map by id that can take back what was done since `begin`."""
+
+    def __init__(self, order: int) -> None:
+        self.entries: dict[str, Entry] = {}
+        self._order = order
+        self._undo: list[tuple[str, Entry | None]] = []
+
+    def put(self, entry: Entry) -> None:
+        self._undo.append((entry.id, self.entries.get(entry.id)))
+        self.entries[entry.id] = entry
+
+    def pop(self, identity: str) -> Entry:
+        entry = self.entries.pop(identity)
+        self._undo.append((identity, entry))
+        return entry
+
+    def _place(self, item: tuple[str, Any]) -> int:
+        return int(item[1][self._order])
+
+    def oldest(self) -> Entry | None:
+        return next(iter(self.entries.values()), None)
+
+    def begin(self) -> None:
+        self._undo.clear()
+
+    def rollback(self) -> None:
+        if not self._undo:
+            return
+        undone: dict[str, Any] = self.entries
+        for identity, entry in reversed(self._undo):
+            if entry is None:
+                undone.pop(identity, None)
+            else:
+                undone[identity] = entry
+        self.entries = dict(sorted(undone.items(), key=self._place))
+        self._undo.clear()
+
+
+@dataclass(slots=True)
+class _Scalars:
+    stream_time: int
+    resolutions: int
+    tallies: Tallies
+
+
+def zero() -> Tally:
+    """Nothing counted yet."""
+    return Tally(
+        dict.fromkeys(("consumed", *EXAMPLE_OUTCOMES), 0),
+        dict.fromkeys(("consumed", *LABEL_OUTCOMES), 0),
+    )
+
+
+class Ledger:
+    """The three maps, the stream time and the counts of one partition."""
+
+    def __init__(self, rules: LabelSettings) -> None:
+        self.max_delay_ms = None if rules.max_delay is None else round(rules.max_delay.total_seconds() * 1000)
+        self.parking_ms = round(rules.parking.total_seconds() * 1000)
+        self.max_parked = rules.max_parked
+        self.max_waiting = rules.max_waiting
+        self.remember_at_most = rules.remember
+        self.stream_time = 0
+        """Largest record time so far, in ms."""
+        self.resolutions = 0
+        self.tallies = Tallies(zero(), zero())
+        self.examples_next = 0
+        self.labels_next = 0
+        self.predictions_end = 0
+        """Offset that the next prediction will have, or lower."""
+        self.outcomes_end = 0
+        self._waiting: _Journaled[Waiting] = _Journaled(Waiting._fields.index("source"))
+        self._parked: _Journaled[Parked] = _Journaled(Parked._fields.index("offset"))
+        self._remembered: _Journaled[Remembered] = _Journaled(Remembered._fields.index("order"))
+        self._before: _Scalars | None = None
+        self._before_next = (0, 0)
+
+    # --- what is held -----------------------------------------------------------------------------
+
+    @property
+    def waiting(self) -> dict[str, Waiting]:
+        """Examples without a label, in offset order."""
+        return self._waiting.entries
+
+    @property
+    def parked(self) -> dict[str, Parked]:
+        """Labels without an example, in the order parked."""
+        return self._parked.entries
+
+    @property
+    def remembered(self) -> dict[str, Remembered]:
+        """Resolved ids, in the order resolved."""
+        return self._remembered.entries
+
+    def overdue_example(self) -> Waiting | None:
+        """The oldest waiting example, if it has waited too long."""
+        oldest = self._waiting.oldest()
+        if oldest is None or self.max_delay_ms is None or self.stream_time - oldest.at <= self.max_delay_ms:
+            return None
+        return oldest
+
+    def overdue_label(self) -> Parked | None:
+        """The oldest parked label, if it has been parked too long."""
+        oldest = self._parked.oldest()
+        return oldest if oldest is not None and self.stream_time - oldest.at > self.parking_ms else None
+
+    def surplus_example(self) -> Waiting | None:
+        """The oldest waiting example, if there are too many."""
+        return self._waiting.oldest() if len(self.waiting) > self.max_waiting else None
+
+    def surplus_label(self) -> Parked | None:
+        """The oldest parked label, if there are too many."""
+        return self._parked.oldest() if len(self.parked) > self.max_parked else None
+
+    def marks(self) -> Marks:
+        """From where a rebuild must read to find all that is held. Lower is always safe.
+
+        Entries made in the step that is being closed carry the ends known before it as their floors:
+        their records cannot lie below.
+        """
+        waiting, parked, remembered = self._waiting.oldest(), self._parked.oldest(), self._remembered.oldest()
+        oldest = [entry.outcomes_floor for entry in (waiting, parked, remembered) if entry is not None]
+        return Marks(
+            p=self.predictions_end if waiting is None else waiting.predictions_floor,
+            o=min([self.outcomes_end, *oldest]),
+            s=self.examples_next if waiting is None else waiting.source,
+        )
+
+    # --- transitions ------------------------------------------------------------------------------
+
+    def wait(self, entry: Waiting) -> None:
+        """An example was predicted."""
+        self._waiting.put(entry)
+
+    def park(self, identity: str, offset: int, label: int) -> None:
+        """A label came before its example."""
+        self._parked.put(Parked(identity, offset, label, self.stream_time, self.outcomes_end))
+
+    def restore(self, waiting: Iterable[Waiting], parked: Iterable[Parked]) -> None:
+        """Hold exactly these, in this order: on a rebuild."""
+        self._waiting.entries = {entry.id: entry for entry in waiting}
+        self._parked.entries = {entry.id: entry for entry in parked}
+
+    def unpark(self, identity: str) -> Parked:
+        """The parked label leaves, for its example or for good."""
+        return self._parked.pop(identity)
+
+    def resolve(self, identity: str, label: int | None, outcomes_floor: int | None = None) -> None:
+        """The id is decided for good: it stops waiting, and is remembered."""
+        if identity in self.waiting:
+            self._waiting.pop(identity)
+        self.remember(identity, label, self.outcomes_end if outcomes_floor is None else outcomes_floor)
+
+    def remember(self, identity: str, label: int | None, outcomes_floor: int) -> None:
+        """Remember a resolved id, and forget the oldest beyond the limit."""
+        if identity in self.remembered:
+            self._remembered.pop(identity)
+        self.resolutions += 1
+        self._remembered.put(Remembered(identity, label, outcomes_floor, self.resolutions))
+        while len(self.remembered) > self.remember_at_most:
+            oldest = self._remembered.oldest()
+            assert oldest is not None
+            self._remembered.pop(oldest.id)
+
+    # --- one transaction --------------------------------------------------------------------------
+
+    def begin(self) -> None:
+        """What follows can be rolled back."""
+        self._before = _Scalars(
+            self.stream_time, self.resolutions, Tallies(self.tallies.life.copy(), self.tallies.epoch.copy())
+        )
+        self._before_next = (self.examples_next, self.labels_next)
+        for journaled in (self._waiting, self._parked, self._remembered):
+            journaled.begin()
+
+    def rollback(self) -> None:
+        """Restore everything as it was at `begin`."""
+        if self._before is None:
+            return
+        self.stream_time, self.resolutions = self._before.stream_time, self._before.resolutions
+        self.tallies = self._before.tallies
+        self.examples_next, self.labels_next = self._before_next
+        for journaled in (self._waiting, self._parked, self._remembered):
+            journaled.rollback()
+        self._before = None

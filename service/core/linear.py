@@ -1,0 +1,174 @@
+"""Theta: the sum of y*x over the updates, and the weights that a learner derives from it.
+
+Rows are kept per partition and folded in that partition's log order; a coordinate is the sum of its
+rows in partition order; a score is the sum over the record's features in the record's order. All of
+it by one float64 addition after the other (numpy's sum and dot, and Python 3.12's sum, round
+differently), so two replicas at the same version hold the same bits.
+"""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from hashlib import sha256
+from math import isnan
+from struct import pack
+from sys import float_info
+from typing import Literal
+
+from service.core.features import Features
+
+Tie = Literal["mistake", "positive", "negative"]
+
+
+def saturate(value: float) -> float:
+    """The nearest finite float; opposite infinities cancel to 0. Keeps every score writable as JSON."""
+    if isnan(value):
+        return 0.0
+    return max(-float_info.max, min(float_info.max, value))
+
+
+def predict(score: float, tie: Tie) -> bool:
+    """The predicted class of a score: True is positive. A score of 0 is decided by `tie`."""
+    return score > 0.0 or (score == 0.0 and tie == "positive")
+
+
+def errs(score: float, positive: bool, tie: Tie) -> bool:
+    """Whether a learner with this score must update on this label (lecture 6: y*score <= 0).
+
+    With the ties `positive` and `negative`: exactly when the predicted class differs.
+    """
+    if tie == "mistake":
+        return score <= 0.0 if positive else score >= 0.0
+    return predict(score, tie) is not positive
+
+
+def identity(theta: float) -> float:
+    """The perceptron's weight with learning rate 1."""
+    return theta
+
+
+class Theta:
+    """Rows [P, features] of sums of y*x, their coordinates, and the weights derived from these."""
+
+    def __init__(self, partitions: int, weight: Callable[[float], float] = identity) -> None:
+        self.rows: list[dict[str, float]] = [{} for _ in range(partitions)]
+        self.sums: dict[str, float] = {}
+        self.weights: dict[str, float] = self.sums if weight is identity else {}
+        self.unseen = weight(0.0)
+        """The weight of a feature that is in no update."""
+        self._weight = weight
+        self._journal: list[tuple[int, str, float | None]] = []
+
+    def add(self, partition: int, x: Features, scale: float) -> None:
+        """Add scale * x to the partition's row, for k named values."""
+        row = self.rows[partition]
+        for name, value in x:
+            old = row.get(name)
+            self._journal.append((partition, name, old))
+            row[name] = (0.0 if old is None else old) + scale * value
+        self._settle(name for name, _ in x)
+
+    def load(self, rows: Iterable[Mapping[str, float]]) -> None:
+        """Replace all rows, as a checkpoint held them."""
+        self.rows = [dict(row) for row in rows]
+        self.sums.clear()
+        self.weights.clear()
+        self._settle(dict.fromkeys(name for row in self.rows for name in row))
+        self._journal.clear()
+
+    def begin(self) -> None:
+        """Forget how to undo what was done so far."""
+        self._journal.clear()
+
+    def rollback(self) -> None:
+        """Restore (never subtract) what was changed since `begin`; names seen only since then vanish."""
+        for partition, name, old in reversed(self._journal):
+            if old is None:
+                del self.rows[partition][name]
+            else:
+                self.rows[partition][name] = old
+        self._settle({name for _, name, _ in self._journal})
+        self._journal.clear()
+
+    def _settle(self, names: Iterable[str]) -> None:
+        rows, sums, weights, weight = self.rows, self.sums, self.weights, self._weight
+        for name in names:
+            total, known = 0.0, False
+            for row in rows:
+                value = row.get(name)
+                if value is not None:
+                    total, known = total + value, True
+            if known:
+                sums[name] = total
+                if weights is not sums:
+                    weights[name] = weight(total)
+            else:
+                sums.pop(name, None)
+                weights.pop(name, None)
+
+    def dot(self, x: Features) -> float:
+        """w.x over k features, in their order."""
+        weights, unseen, total = self.weights, self.unseen, 0.0
+        for name, value in x:
+            total += weights.get(name, unseen) * value
+        return total
+
+
+def digest(sums: Mapping[str, float]) -> str:
+    """SHA-256 in hex over the names whose theta is not 0, in UTF-8 byte order: name, zero byte, float64.
+
+    Equal versions have equal digests on any worker.
+    """
+    seal = sha256()
+    for name, value in sorted((name.encode(), value) for name, value in sums.items() if value != 0.0):
+        seal.update(name + b"\0" + pack("<d", value))
+    return seal.hexdigest()
+
+
+class Linear:
+    """A learner that is one theta, one weight function and one threshold: score = w.x - threshold.
+
+    Kinds of it differ in `weight` alone; `service/core/learners` has one page for each.
+    """
+
+    averaged = False
+
+    def __init__(
+        self, partitions: int, tie: Tie, weight: Callable[[float], float] = identity, threshold: float = 0.0
+    ) -> None:
+        self._theta = Theta(partitions, weight)
+        self._tie = tie
+        self._threshold = threshold
+        self.begin = self._theta.begin
+        self.rollback = self._theta.rollback
+
+    def score(self, x: Features, clock: int = 0) -> float:  # noqa: ARG002 - the version needs no clock
+        """w.x - threshold over k features."""
+        return saturate(self._theta.dot(x) - self._threshold)
+
+    def predict(self, score: float) -> bool:
+        """The class of a score."""
+        return predict(score, self._tie)
+
+    def decide(self, x: Features, positive: bool) -> tuple[bool, bool]:
+        """(errs on this label, predicted class), by the current weights."""
+        score = self.score(x)
+        return errs(score, positive, self._tie), predict(score, self._tie)
+
+    def fold(self, partition: int, x: Features, positive: bool, clock: int) -> None:  # noqa: ARG002
+        """theta += y*x."""
+        self._theta.add(partition, x, 1.0 if positive else -1.0)
+
+    def dump(self) -> dict[str, list[dict[str, float]]]:
+        """Rows [P, features] of theta."""
+        return {"theta": self._theta.rows}
+
+    def load(self, rows: Mapping[str, Sequence[Mapping[str, float]]]) -> None:
+        """Become what `dump` gave."""
+        self._theta.load(rows["theta"])
+
+    def theta(self) -> Mapping[str, float]:
+        """Theta by feature name."""
+        return self._theta.sums
+
+    def weights(self) -> Mapping[str, float]:
+        """Weights by feature name."""
+        return self._theta.weights

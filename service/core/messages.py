@@ -1,0 +1,235 @@
+"""Bytes to data and back: one definition for every message, and its JSON Schema.
+
+Inputs are anybody's and are checked (BadRecord). The worker's own records are trusted to be its own:
+what it cannot read there stops it (BadLog).
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import msgspec
+from msgspec import UNSET, Raw, Struct, UnsetType
+
+from service.core import features
+from service.core.faults import BadLog
+from service.core.records import Record, Topic
+from service.settings import LabelValue
+
+FORMAT = 1
+"""Version of the worker's own records; an unknown one stops every reader."""
+
+
+# --- what users write -------------------------------------------------------------------------------
+
+
+class Example(Struct, frozen=True):
+    """An unlabelled example. `features` is kept as JSON text and copied as it is."""
+
+    id: str | int | None = None
+    features: Raw | UnsetType = UNSET
+
+
+class Label(Struct, frozen=True):
+    """The true label of an example, some time later."""
+
+    id: str | int | None = None
+    label: Any = UNSET
+
+
+# --- what the worker writes -------------------------------------------------------------------------
+
+
+class Version(Struct, frozen=True, omit_defaults=True):
+    """A model's version: how many updates of each of the P partitions it has folded."""
+
+    epoch: int
+    updates: list[int]
+    clock: list[int] | None = None
+    """Averaged learners only: labelled examples of each partition known when it was used."""
+
+
+class Prediction(Struct, frozen=True):
+    """A published prediction. `source` is the example's offset, `at` the stream time in ms."""
+
+    id: str
+    prediction: LabelValue
+    score: float
+    features: Raw
+    source: int
+    at: int
+    model: Version
+
+
+class Decision(Struct, frozen=True, omit_defaults=True):
+    """What became of one example or label. A label's decision has `label_offset`; an example's has not."""
+
+    outcome: str
+    id: str | None = None
+    source: int | None = None
+    label_offset: int | None = None
+    label: LabelValue | None = None
+    prediction: LabelValue | None = None
+    at: int | None = None
+    """Stream time in ms, where a rebuild cannot derive it (parking)."""
+
+
+class Inputs(Struct, frozen=True):
+    """Next offsets of both inputs."""
+
+    examples: int
+    labels: int
+
+
+class Marks(Struct, frozen=True):
+    """From where a rebuild reads: `predictions` from p (ignoring source < s), `outcomes` from o."""
+
+    p: int
+    o: int
+    s: int
+
+
+class Tally(Struct):
+    """Counts of one partition. Consumed examples = the outcomes + waiting; labels likewise + parked."""
+
+    examples: dict[str, int]
+    labels: dict[str, int]
+    mistakes: int = 0
+    updates: int = 0
+    majority_mistakes: int = 0
+    """Mistakes of always predicting the class that was most frequent so far."""
+    actual: dict[str, int] = {}
+    """Labels applied, by class, spelled as JSON."""
+
+    def copy(self) -> "Tally":
+        """An independent copy."""
+        return Tally(
+            dict(self.examples),
+            dict(self.labels),
+            self.mistakes,
+            self.updates,
+            self.majority_mistakes,
+            dict(self.actual),
+        )
+
+
+class Tallies(Struct):
+    """Counts since the partition's first record, and since the epoch began."""
+
+    life: Tally
+    epoch: Tally
+
+
+class Outcomes(Struct, frozen=True, omit_defaults=True):
+    """The decisions of one turn (one step's work on one partition), in order, in one or more parts.
+
+    The last part alone has `order` (run lengths of examples and labels consumed, examples first),
+    `at`, `inputs`, `marks` and `tallies`.
+    """
+
+    part: int
+    model: Version
+    decisions: list[Decision]
+    order: list[int] | None = None
+    at: int | None = None
+    inputs: Inputs | None = None
+    marks: Marks | None = None
+    tallies: Tallies | None = None
+
+
+class Update(Struct, frozen=True):
+    """One mistake learned from: the n-th of its partition in its epoch."""
+
+    epoch: int
+    n: int
+    clock: list[int]
+    id: str
+    label: LabelValue
+    predicted: LabelValue
+    features: Raw
+    source: int
+    model: Version
+
+
+class Base(Struct, frozen=True):
+    """The version that an epoch starts from."""
+
+    epoch: int
+    updates: list[int]
+
+
+class Epoch(Struct, frozen=True):
+    """First record of an epoch in every partition of `updates`: the settings that fix every result."""
+
+    epoch: int
+    format: int
+    settings: dict[str, Any]
+    base: Base | None = None
+
+
+_TYPES: Mapping[Topic, tuple[type[Struct], ...]] = {
+    "examples": (Example,),
+    "labels": (Label,),
+    "predictions": (Prediction,),
+    "outcomes": (Outcomes,),
+    "updates": (Update, Epoch),
+}
+
+encode: Callable[[Any], bytes] = msgspec.json.Encoder().encode
+_prediction = msgspec.json.Decoder(Prediction).decode
+_outcomes = msgspec.json.Decoder(Outcomes).decode
+_update = msgspec.json.Decoder(Update).decode
+_epoch = msgspec.json.Decoder(Epoch).decode
+
+
+def schemas() -> dict[Topic, dict[str, Any]]:
+    """JSON Schema of each topic's values. Dead letters hold whatever was sent, so they have none."""
+    found: dict[Topic, dict[str, Any]] = {}
+    for topic, types in _TYPES.items():
+        parts, definitions = msgspec.json.schema_components(types, ref_template="#/$defs/{name}")
+        for definition in definitions.values():
+            if "features" in definition.get("properties", {}):
+                definition["properties"]["features"] = features.SCHEMA
+        found[topic] = {
+            "$schema": "https://json-schema.org/draft/2020-12/schema",
+            "title": topic,
+            **(dict(parts[0]) if len(parts) == 1 else {"anyOf": list(parts)}),
+            "$defs": definitions,
+        }
+    return found
+
+
+# --- reading what the worker wrote -------------------------------------------------------------------
+
+
+def _own(decoder: Callable[[bytes], Any], record: Record) -> Any:
+    try:
+        return decoder(record.value or b"")
+    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+        raise BadLog(
+            f"{record.topic}-{record.partition} offset {record.offset} is no record of the worker: {error}; "
+            "only the worker may write this topic"
+        ) from None
+
+
+def read_prediction(record: Record) -> Prediction:
+    """Raises BadLog."""
+    return _own(_prediction, record)  # type: ignore[no-any-return]
+
+
+def read_outcomes(record: Record) -> Outcomes:
+    """Raises BadLog."""
+    return _own(_outcomes, record)  # type: ignore[no-any-return]
+
+
+def read_update(record: Record) -> Update | Epoch:
+    """Raises BadLog, also for a format that this version does not know."""
+    value = record.value or b""
+    if b'"format":' in value[:64]:
+        epoch: Epoch = _own(_epoch, record)
+        if epoch.format != FORMAT:
+            raise BadLog(
+                f"updates-{record.partition} offset {record.offset} has format {epoch.format}; "
+                f"this version reads {FORMAT}; upgrade the worker"
+            )
+        return epoch
+    return _own(_update, record)  # type: ignore[no-any-return]

@@ -1,0 +1,151 @@
+"""Positions and logs to the same state: what a worker held, read back from what it wrote.
+
+Nothing is inferred. Predictions say who waits, recorded decisions say what became of it; both are
+applied in log order to an empty ledger, or to one from a checkpoint. Reading from further back than
+needed is always safe: an entry leaves by its own offset, and memory is first-in first-out.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from msgspec import DecodeError
+from msgspec.json import decode
+
+from service.core.faults import BadLog
+from service.core.inputs import InputReader
+from service.core.ledger import Ledger, Parked, Waiting, zero
+from service.core.messages import (
+    Decision,
+    Epoch,
+    Marks,
+    Outcomes,
+    read_outcomes,
+    read_prediction,
+    read_update,
+)
+from service.core.model import Model
+from service.core.records import Position, Record
+
+
+def read_marks(position: Position) -> Marks:
+    """The marks in a committed position's metadata. Raises BadLog."""
+    try:
+        return decode(position.metadata, type=Marks)
+    except DecodeError as error:
+        raise BadLog(
+            f"the committed offset's metadata {position.metadata!r} holds no marks ({error}); "
+            "another program has committed offsets for this group; choose another worker.group"
+        ) from None
+
+
+def rebuild(
+    ledger: Ledger,
+    reader: InputReader,
+    position: Position,
+    marks: Marks,
+    epoch: int,
+    predictions: Iterable[Record],
+    outcomes: Iterable[Record],
+) -> Ledger:
+    """Bring `ledger` (empty, or a checkpoint's) to the committed position.
+
+    `predictions` from marks.p (or the checkpoint's end) and `outcomes` from marks.o on, both to the
+    high watermark; `epoch` is the present one. Raises BadLog when the newest outcomes and the position disagree.
+    """
+    held = {entry.source: entry for entry in ledger.waiting.values()}
+    parked = {entry.offset: entry for entry in ledger.parked.values()}
+    predictions_end, outcomes_end = ledger.predictions_end, ledger.outcomes_end
+    for record in predictions:
+        message = read_prediction(record)
+        predictions_end = record.offset + 1
+        if message.source >= marks.s:
+            held[message.source] = Waiting(
+                message.id,
+                message.source,
+                message.at,
+                reader.class_of(message.prediction),
+                message.model.epoch,
+                bytes(message.features),
+                record.offset,
+                marks.o,
+            )
+    last: Outcomes | None = None
+    for record in outcomes:
+        last = read_outcomes(record)
+        outcomes_end = record.offset + 1
+        for decision in last.decisions:
+            _apply(decision, record.offset, ledger, reader, held, parked)
+    ledger.restore(sorted(held.values(), key=lambda entry: entry.source), parked.values())
+    ledger.predictions_end, ledger.outcomes_end = predictions_end, outcomes_end
+    if last is not None:
+        _check(last, position)
+        assert last.at is not None
+        assert last.tallies is not None
+        ledger.stream_time, ledger.tallies = last.at, last.tallies
+        if last.model.epoch != epoch:
+            ledger.tallies.epoch = zero()
+    elif (ledger.examples_next, ledger.labels_next) != (position.examples, position.labels):
+        raise BadLog("no outcomes record reaches to the group's offsets; outcomes have been deleted")
+    ledger.examples_next, ledger.labels_next = position.examples, position.labels
+    return ledger
+
+
+def _apply(
+    decision: Decision,
+    offset: int,
+    ledger: Ledger,
+    reader: InputReader,
+    held: dict[int, Waiting],
+    parked: dict[int, Parked],
+) -> None:
+    label = None if decision.label is None else reader.class_of(decision.label)
+    if decision.outcome == "parked":
+        assert decision.id is not None
+        assert decision.label_offset is not None
+        assert decision.at is not None
+        assert label is not None
+        parked[decision.label_offset] = Parked(decision.id, decision.label_offset, label, decision.at, offset)
+    elif decision.outcome == "applied" or (
+        decision.label_offset is None and decision.outcome in ("expired", "evicted")
+    ):
+        assert decision.id is not None
+        assert decision.source is not None
+        held.pop(decision.source, None)
+        if decision.label_offset is not None:
+            parked.pop(decision.label_offset, None)
+        ledger.remember(decision.id, label, offset)
+    elif decision.outcome == "unmatched":
+        assert decision.label_offset is not None
+        parked.pop(decision.label_offset, None)
+
+
+def _check(last: Outcomes, position: Position) -> None:
+    inputs = last.inputs
+    if inputs is None or (inputs.examples, inputs.labels) != (position.examples, position.labels):
+        raise BadLog(
+            f"the newest outcomes record ends at {inputs}, but the group's offsets are "
+            f"{position.examples} and {position.labels}; somebody has moved the offsets of this group; set them back to the former"
+        )
+
+
+@dataclass(slots=True)
+class UpdateFold:
+    """Folds one partition of `updates` into a model, epoch records included."""
+
+    model: Model
+    partition: int
+    next_offset: int = 0
+    epoch: Epoch | None = None
+    """The newest epoch record read."""
+
+    def fold(self, records: Iterable[Record]) -> int:
+        """Fold records in log order; returns how many updates were new. Raises BadLog."""
+        folded = 0
+        for record in records:
+            self.next_offset = record.offset + 1
+            message = read_update(record)
+            if isinstance(message, Epoch):
+                self.epoch = message
+            else:
+                folded += self.model.follow(self.partition, message)
+        return folded

@@ -1,0 +1,62 @@
+"""What a worker holds: one model, and the ledger of each partition it owns."""
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
+
+from service.core.facts import PartitionTotals
+from service.core.ledger import Ledger
+from service.core.model import Model
+from service.core.records import Topic
+from service.settings import Settings
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """Largest record, in bytes, that each output topic is sure to take."""
+
+    predictions: int = 1_000_000
+    outcomes: int = 1_000_000
+    updates: int = 1_000_000
+    dead_letters: int = 1_000_000
+
+
+@dataclass(slots=True)
+class State:
+    """All that a worker holds: one model, and the ledgers of the partitions it owns."""
+
+    settings: Settings
+    model: Model
+    ledgers: dict[int, Ledger]
+    limits: Limits = field(default_factory=Limits)
+
+    def rollback(self, partitions: Collection[int]) -> None:
+        """Take back the last step, which touched these partitions."""
+        self.model.rollback()
+        for partition in partitions:
+            self.ledgers[partition].rollback()
+
+    def committed(self, ends: Mapping[tuple[Topic, int], int]) -> None:
+        """The last step is committed; `ends` = next offset of each output written."""
+        for (topic, partition), end in ends.items():
+            if topic == "predictions":
+                self.ledgers[partition].predictions_end = end
+            elif topic == "outcomes":
+                self.ledgers[partition].outcomes_end = end
+
+    def totals(self, partition: int) -> PartitionTotals:
+        """The partition's durable counts."""
+        ledger = self.ledgers[partition]
+        life, oldest = ledger.tallies.life, next(iter(ledger.waiting.values()), None)
+        return PartitionTotals(
+            examples=life.examples["labelled"]
+            + life.examples["expired"]
+            + life.examples["evicted"]
+            + len(ledger.waiting),
+            labelled=life.examples["labelled"],
+            mistakes=life.mistakes,
+            baseline_mistakes=life.majority_mistakes,
+            updates=ledger.tallies.epoch.updates,
+            waiting=len(ledger.waiting),
+            parked=len(ledger.parked),
+            oldest_waiting_ms=None if oldest is None else oldest.at,
+        )

@@ -1,0 +1,52 @@
+"""One step: records in, one transaction out. Deterministic; no I/O, no clock.
+
+It changes the state it is given and journals what it changed, so that `State.rollback` takes a step
+back whose transaction was given up.
+"""
+
+from collections.abc import Collection
+from dataclasses import dataclass
+
+from service.core.facts import StepCounts, StepFacts
+from service.core.merge import Merge, Side
+from service.core.messages import encode
+from service.core.records import Outgoing, Position, Transaction
+from service.core.state import State
+from service.core.turn import Turn
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """What a step wants to happen, and what it did."""
+
+    transaction: Transaction
+    facts: StepFacts
+    partitions: tuple[int, ...]
+    """Partitions touched."""
+    consumed: int
+
+
+def step(state: State, merge: Merge, drained: Collection[Side], max_records: int) -> Step | None:
+    """Take up to about `max_records` records, expiries and unparkings; None when nothing can be taken.
+
+    `drained`: empty sides known to have nothing more (see `Merge.dry`).
+    """
+    partitions = [p for p in merge.buffered() if merge.peek(p, drained) is not None]
+    if not partitions:
+        return None
+    state.model.begin()
+    counts = StepCounts()
+    outputs: list[Outgoing] = []
+    positions: dict[int, Position] = {}
+    allowance = max(1, max_records // len(partitions))
+    for partition in partitions:
+        turn = Turn(state, partition, counts)
+        turn.run(merge, drained, allowance)
+        turn.close(outputs)
+        ledger = state.ledgers[partition]
+        positions[partition] = Position(
+            ledger.examples_next, ledger.labels_next, encode(ledger.marks()).decode()
+        )
+    return Step(
+        Transaction(outputs, positions), counts.facts(), tuple(partitions), sum(counts.consumed.values())
+    )

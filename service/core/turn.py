@@ -1,0 +1,315 @@
+"""A turn: a step's work on one partition, record after record, every decision written down in order.
+
+What is decided here is decided once. `outcomes` keeps it, with the label's value, so a rebuild applies
+and never decides again; an update is decided in `_learn`, and nowhere else.
+"""
+
+from collections.abc import Collection
+from typing import Literal
+
+from msgspec import Raw
+
+from service.core.dead_letters import dead_letter, record_bytes
+from service.core.facts import ExampleOutcome, LabelOutcome, StepCounts, Stream, spelled
+from service.core.faults import BadRecord
+from service.core.ledger import Waiting
+from service.core.merge import Merge, Side
+from service.core.messages import Decision, Inputs, Outcomes, Prediction, Update, encode
+from service.core.records import Outgoing, Record
+from service.core.state import State
+
+PER_PARTITION_BYTES = 42
+"""A version vector's largest entry: two numbers of 20 digits and their commas."""
+FIXED_BYTES = 400
+"""Everything else in a prediction or update: names, numbers, score."""
+
+
+class Turn:
+    """One partition's share of a step."""
+
+    def __init__(self, state: State, partition: int, counts: StepCounts) -> None:
+        self.state, self.partition, self.counts = state, partition, counts
+        self.model, self.ledger = state.model, state.ledgers[partition]
+        self.reader = state.model.reader
+        self.classes = self.reader.classes
+        self.spelled = [spelled(value) for value in self.classes]
+        self.began_with = state.model.version()
+        self.decisions: list[Decision] = []
+        self.order: list[int] = [0]
+        self.outputs: list[Outgoing] = []
+        self.ledger.begin()
+        self.tallies = self.ledger.tallies
+
+    def run(self, merge: Merge, drained: Collection[Side], allowance: int) -> None:
+        """Steps 1 to 5 of the ledger's rules, record after record, while the allowance lasts."""
+        ledger = self.ledger
+        while allowance > 0 and (record := merge.peek(self.partition, drained)) is not None:
+            ledger.stream_time = max(ledger.stream_time, record.timestamp_ms)
+            while allowance > 0 and (late := ledger.overdue_example()) is not None:
+                self._give_up(late, "expired")
+                allowance -= 1
+            while allowance > 0 and (alone := ledger.overdue_label()) is not None:
+                self._unmatched(alone.id)
+                allowance -= 1
+            if allowance <= 0:
+                return  # the record waits for the next step; time stands where it stood
+            merge.take(record)
+            self._consume(record)
+            allowance -= 1
+            while (surplus := ledger.surplus_example()) is not None:
+                self._give_up(surplus, "evicted")
+
+    def close(self, outputs: list[Outgoing]) -> None:
+        """Add this turn's records to the step's, `outcomes` last."""
+        outputs += self.outputs
+        ledger = self.ledger
+        summary = Outcomes(
+            part=0,
+            model=self.began_with,
+            decisions=[],
+            order=self.order,
+            at=ledger.stream_time,
+            inputs=Inputs(ledger.examples_next, ledger.labels_next),
+            marks=ledger.marks(),
+            tallies=ledger.tallies,
+        )
+        # Decisions are sized one by one, so that each part is sure to fit its topic.
+        room = self.state.limits.outcomes - record_bytes(None, encode(summary), ())
+        parts: list[list[Decision]] = [[]]
+        left = room
+        for decision in self.decisions:
+            size = len(encode(decision)) + 1
+            if size > left:
+                parts.append([])
+                left = room
+            parts[-1].append(decision)
+            left -= size
+        for number, decisions in enumerate(parts[:-1]):
+            self._write_outcomes(outputs, Outcomes(part=number, model=self.began_with, decisions=decisions))
+        last = Outcomes(
+            len(parts) - 1,
+            summary.model,
+            parts[-1],
+            summary.order,
+            summary.at,
+            summary.inputs,
+            summary.marks,
+            summary.tallies,
+        )
+        self._write_outcomes(outputs, last)
+
+    def _write_outcomes(self, outputs: list[Outgoing], value: Outcomes) -> None:
+        outputs.append(Outgoing("outcomes", self.partition, None, encode(value)))
+
+    def _consume(self, record: Record) -> None:
+        is_label = record.topic == "labels"
+        if (len(self.order) - 1) % 2 != is_label:
+            self.order.append(0)
+        self.order[-1] += 1
+        stream: Stream = "labels" if is_label else "examples"
+        self.counts.consumed[stream] += 1
+        if record.timestamp_ms >= self.counts.newest.get(stream, 0):
+            self.counts.newest[stream] = record.timestamp_ms
+        try:
+            if is_label:
+                self.ledger.labels_next = record.offset + 1
+                self._count_consumed("labels")
+                self._label(record)
+            else:
+                self.ledger.examples_next = record.offset + 1
+                self._count_consumed("examples")
+                self._example(record)
+        except BadRecord as fault:
+            self._invalid(record, stream, fault)
+
+    # --- examples ---------------------------------------------------------------------------------
+
+    def _example(self, record: Record) -> None:
+        model, ledger = self.model, self.ledger
+        identity, raw = self.reader.example(record)
+        x = model.features(raw)
+        self._must_fit(record, raw)
+        if identity in ledger.waiting or identity in ledger.remembered:
+            self._count_example("duplicate")
+            self.decisions.append(Decision("duplicate", identity, record.offset))
+            return
+        score = model.learner.score(x, sum(model.clock))
+        predicted = 0 if model.learner.predict(score) else 1
+        self.outputs.append(
+            Outgoing(
+                "predictions",
+                self.partition,
+                record.key,
+                encode(
+                    Prediction(
+                        identity,
+                        self.classes[predicted],
+                        score,
+                        Raw(raw),
+                        record.offset,
+                        ledger.stream_time,
+                        model.encoded_version(),  # type: ignore[arg-type]
+                    )
+                ),
+                record.headers,
+            )
+        )
+        entry = Waiting(
+            identity,
+            record.offset,
+            ledger.stream_time,
+            predicted,
+            model.epoch,
+            raw,
+            ledger.predictions_end,
+            ledger.outcomes_end,
+        )
+        ledger.wait(entry)
+        self.counts.predicted[self.spelled[predicted]] += 1
+        self.counts.margins.append(abs(score))
+        if record.timestamp_ms >= 0:
+            self.counts.predicted_record_ms.append(record.timestamp_ms)
+        if identity in ledger.parked:
+            early = ledger.unpark(identity)
+            self._apply(entry, early.offset, early.label)
+
+    def _must_fit(self, record: Record, raw: bytes) -> None:
+        """Whatever an example can lead to must fit its topic: sized before predicting."""
+        version = PER_PARTITION_BYTES * self.model.partitions
+        body = len(raw) + 6 * 128 + version + FIXED_BYTES  # an id of control characters is escaped six-fold
+        limits = self.state.limits
+        prediction = record_bytes(record.key, None, record.headers) + body
+        update = record_bytes(None, None, ()) + body + version
+        for topic, size, largest in (
+            ("predictions", prediction, limits.predictions),
+            ("updates", update, limits.updates),
+        ):
+            if size > largest:
+                raise BadRecord(
+                    "oversize",
+                    f"the example could need {size} bytes in {topic}, which takes {largest}; "
+                    "send fewer features, or raise max.message.bytes",
+                )
+
+    def _give_up(self, entry: Waiting, outcome: Literal["expired", "evicted"]) -> None:
+        self.ledger.resolve(entry.id, None)
+        self._count_example(outcome)
+        self.decisions.append(Decision(outcome, entry.id, entry.source))
+
+    # --- labels -----------------------------------------------------------------------------------
+
+    def _label(self, record: Record) -> None:
+        ledger = self.ledger
+        identity, label = self.reader.label(record)
+        waiting = ledger.waiting.get(identity)
+        if waiting is not None:
+            if record.timestamp_ms >= 0:
+                self.counts.label_delays.append(max(0, record.timestamp_ms - waiting.at) / 1000)
+            self._apply(waiting, record.offset, label)
+            return
+        resolved = ledger.remembered.get(identity)
+        if resolved is not None and resolved.label is None:
+            self._decide_label("expired", identity, record.offset, label)
+            return
+        known = resolved or ledger.parked.get(identity)
+        if known is not None:
+            again: LabelOutcome = "duplicate" if known.label == label else "conflict"
+            self._decide_label(again, identity, record.offset, label)
+            return
+        ledger.park(identity, record.offset, label)
+        self.decisions.append(
+            Decision("parked", identity, None, record.offset, self.classes[label], None, ledger.stream_time)
+        )
+        surplus = ledger.surplus_label()
+        if surplus is not None:
+            self._unmatched(surplus.id)
+
+    def _apply(self, entry: Waiting, label_offset: int, label: int) -> None:
+        model, ledger, counts = self.model, self.ledger, self.counts
+        mistaken = entry.predicted != label
+        current = entry.epoch == model.epoch
+        for tally in (self.tallies.life, self.tallies.epoch):
+            seen, name = tally.actual, self.spelled[label]
+            majority = max(reversed(self.spelled), key=lambda spelling: seen.get(spelling, 0))
+            if majority != name:
+                tally.majority_mistakes += 1
+                if tally is self.tallies.life:
+                    counts.majority_mistakes += 1
+            seen[name] = seen.get(name, 0) + 1
+            if mistaken and (current or tally is self.tallies.life):
+                tally.mistakes += 1
+        ledger.resolve(entry.id, label)
+        model.labelled(self.partition)
+        self._learn(entry, label, mistaken)
+        self._count_example("labelled")
+        self._count_label("applied")
+        published = None if entry.predicted < 0 else self.classes[entry.predicted]
+        if published is not None:
+            counts.evaluations[self.spelled[label], self.spelled[entry.predicted]] += 1
+        if mistaken:
+            counts.mistakes[self.spelled[label]] += 1
+        self.decisions.append(
+            Decision("applied", entry.id, entry.source, label_offset, self.classes[label], published)
+        )
+
+    def _learn(self, entry: Waiting, label: int, mistaken: bool) -> None:
+        """Update, or not: the only place where that is decided."""
+        model = self.model
+        x = model.features(entry.features)
+        must, predicted = model.learner.decide(x, label == 0)
+        chosen = 0 if predicted else 1
+        if self.state.settings.learner.delay_policy == "issued" and entry.epoch == model.epoch:
+            must, chosen = mistaken, entry.predicted
+        if not must:
+            return
+        decided_with = model.version()
+        n = model.learn(self.partition, x, label == 0)
+        for tally in (self.tallies.life, self.tallies.epoch):
+            tally.updates += 1
+        self.counts.updates["promote" if label == 0 else "demote"] += 1
+        update = Update(
+            model.epoch,
+            n,
+            list(model.clock),
+            entry.id,
+            self.classes[label],
+            self.classes[chosen],
+            Raw(entry.features),
+            entry.source,
+            decided_with,
+        )
+        self.outputs.append(Outgoing("updates", self.partition, entry.id.encode(), encode(update)))
+
+    def _unmatched(self, identity: str) -> None:
+        entry = self.ledger.unpark(identity)
+        self._decide_label("unmatched", entry.id, entry.offset, entry.label)
+
+    def _decide_label(self, outcome: LabelOutcome, identity: str, offset: int, label: int) -> None:
+        self._count_label(outcome)
+        self.decisions.append(Decision(outcome, identity, None, offset, self.classes[label]))
+
+    # --- both -------------------------------------------------------------------------------------
+
+    def _invalid(self, record: Record, stream: Stream, fault: BadRecord) -> None:
+        if record.topic == "labels":
+            self._count_label("invalid")
+            self.decisions.append(Decision("invalid", None, None, record.offset))
+        else:
+            self._count_example("invalid")
+            self.decisions.append(Decision("invalid", None, record.offset))
+        self.counts.rejected[stream, fault.reason] += 1
+        self.outputs.append(dead_letter(record, fault, self.state.limits.dead_letters))
+
+    def _count_consumed(self, stream: Stream) -> None:
+        for tally in (self.tallies.life, self.tallies.epoch):
+            (tally.labels if stream == "labels" else tally.examples)["consumed"] += 1
+
+    def _count_example(self, outcome: ExampleOutcome) -> None:
+        self.tallies.life.examples[outcome] += 1
+        self.tallies.epoch.examples[outcome] += 1
+        self.counts.examples[outcome] += 1
+
+    def _count_label(self, outcome: LabelOutcome) -> None:
+        self.tallies.life.labels[outcome] += 1
+        self.tallies.epoch.labels[outcome] += 1
+        self.counts.labels[outcome] += 1
