@@ -1,0 +1,71 @@
+"""`config`: what is set, by whom, and whether it holds together."""
+
+from typing import Annotated
+
+import typer
+
+from service.commands.options import Config, Json, LogUrl, Sets, loaded, opened
+from service.commands.output import as_json, message, table
+
+config = typer.Typer(
+    help="Check and show the settings.", no_args_is_help=True, add_completion=False, rich_markup_mode=None
+)
+
+
+@config.command()
+def check(
+    online: Annotated[
+        bool, typer.Option("--online", help="Also ask the log whether its topics fit.")
+    ] = False,
+    config: Config = None,
+    sets: Sets = None,
+    log: LogUrl = None,
+) -> None:
+    """Check everything that `run` needs. Exit 2 with all problems at once; with --online 3 and 4 too."""
+    from service.commands.consistency import require_for_run
+
+    settings = loaded(config, sets, log).settings
+    require_for_run(settings)
+    if online:
+        from service.commands.topics import report
+
+        with opened(settings) as reached:
+            report(reached, settings, as_json_text=False)
+    message("the configuration is complete")
+
+
+@config.command()
+def show(config: Config = None, sets: Sets = None, log: LogUrl = None, json: Json = False) -> None:
+    """Print every setting as it is in effect, and where it came from. Secrets are masked."""
+    from service.commands.settings_keys import effective, shown
+
+    found = loaded(config, sets, log)
+    values = effective(found.settings)
+    if json:
+        rows = {
+            key: {"value": value, "origin": found.origins[key].kind, "from": found.origins[key].name or None}
+            for key, value in values.items()
+        }
+        as_json(rows)
+        return
+    print(
+        table(
+            ("key", "value", "from"),
+            ((key, shown(value), found.origins[key]) for key, value in values.items()),
+        )
+    )
+
+
+@config.command()
+def schema(
+    markdown: Annotated[
+        bool, typer.Option("--markdown", help="Print the table of settings for the README.")
+    ] = False,
+) -> None:
+    """Print the JSON Schema of mistakebound.toml, by which editors complete and check it."""
+    from service.commands import settings_keys
+
+    if markdown:
+        print(settings_keys.markdown(), end="")
+    else:
+        as_json(settings_keys.json_schema())

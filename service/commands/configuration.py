@@ -1,0 +1,254 @@
+"""One configuration out of flags, environment, file and defaults.
+
+1. Flags win over environment, environment over file, file over default; key by key.
+2. All problems are found in one go, shadowed values excepted, each with key, value, origin and remedy.
+3. The origin of every value is kept.
+
+The only place that reads `MISTAKEBOUND_*` variables; nothing is read at import.
+"""
+
+import difflib
+import tomllib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+from pydantic_core import ErrorDetails
+
+from service.commands.consistency import inconsistencies
+from service.commands.masking import is_secret, masked_text
+from service.commands.problems import DEFAULT, ConfigurationError, Origin, Problem
+from service.commands.settings_keys import keys, open_tables
+from service.settings import Settings
+
+DEFAULT_FILE = Path("mistakebound.toml")
+PREFIX = "MISTAKEBOUND_"
+_SECRET_FILE_LIMIT_BYTES = 65_536
+
+
+@dataclass(frozen=True, slots=True)
+class Loaded:
+    """Checked settings, and where each value came from."""
+
+    settings: Settings
+    origins: Mapping[str, Origin]
+    """For every key, those of open tables included."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Given:
+    """A value as given for a key, from one place."""
+
+    key: str
+    value: Any
+    origin: Origin
+
+
+def load(config: Path | None, sets: Sequence[str], log_url: str | None, environ: Mapping[str, str]) -> Loaded:
+    """Gather and check. Raises ConfigurationError with every problem found.
+
+    `config` None means `./mistakebound.toml`, which may be missing; a file that was named must exist.
+    """
+    problems: list[Problem] = []
+    given = {
+        one.key: one
+        for source in (
+            _from_file(config, problems),
+            _from_environment(environ, problems),
+            _from_flags(sets, log_url, problems),
+        )
+        for one in source
+    }
+    settings, wrong = _validated(given)
+    problems += wrong
+    reported = {problem.key for problem in problems}
+    for problem in inconsistencies(settings):
+        if problem.key not in reported:
+            origin = given[problem.key].origin if problem.key in given else DEFAULT
+            problems.append(Problem(problem.key, problem.wrong, problem.remedy, problem.value, origin))
+    if problems:
+        raise ConfigurationError(problems)
+    origins = {key: given[key].origin if key in given else DEFAULT for key in [*keys(), *given]}
+    return Loaded(settings, origins)
+
+
+def _from_file(config: Path | None, problems: list[Problem]) -> Iterator[_Given]:
+    path = config if config is not None else DEFAULT_FILE
+    origin = Origin("file", str(path))
+    try:
+        document = tomllib.loads(path.read_bytes().decode("utf-8"))
+    except FileNotFoundError:
+        if config is not None:
+            problems.append(
+                Problem("--config", "the file does not exist", "Name an existing file", str(path))
+            )
+        return
+    except OSError as error:
+        problems.append(
+            Problem("--config", f"cannot be read: {error.strerror}", "Make it readable", str(path))
+        )
+        return
+    except ValueError as error:
+        problems.append(Problem("--config", f"is not TOML: {error}", "Correct the line", str(path)))
+        return
+    for section, table in document.items():
+        if not isinstance(table, dict):
+            problems.append(_unknown(section, table, origin))
+            continue
+        for name, value in table.items():
+            yield from _known(f"{section}.{name}", value, origin, problems)
+
+
+def _from_environment(environ: Mapping[str, str], problems: list[Problem]) -> Iterator[_Given]:
+    """`MISTAKEBOUND_SECTION__KEY`, or with `_FILE` after it the name of a file that holds the value.
+
+    Variables without `__` are left alone (Kubernetes sets such for a service of this name), but for
+    those that spell a key with one underscore too few.
+    """
+    slips = {PREFIX + key.replace(".", "_").upper(): key for key in keys()}
+    from_files: list[_Given] = []
+    for variable in sorted(environ):
+        origin = Origin("environment", variable)
+        text = environ[variable]
+        if not variable.startswith(PREFIX):
+            continue
+        if "__" not in variable:
+            if variable in slips:
+                right = PREFIX + slips[variable].replace(".", "__").upper()
+                problems.append(
+                    Problem(slips[variable], "the variable is not read", f"Name it {right}", text, origin)
+                )
+            continue
+        key = variable.removeprefix(PREFIX).replace("__", ".", 1).lower()
+        if not key.endswith("_file"):
+            yield from _known(key, _parsed(key, text), origin, problems)
+            continue
+        key = key.removesuffix("_file")
+        content = _secret(text, key, origin, problems)
+        if content is not None:
+            from_files += _known(key, _parsed(key, content), origin, problems)
+    for one in from_files:
+        plain = PREFIX + one.key.replace(".", "__").upper()
+        if plain in environ:
+            problems.append(
+                Problem(
+                    one.key, f"given twice, {plain} is set too", "Unset one of the two", origin=one.origin
+                )
+            )
+        yield one
+
+
+def _secret(name: str, key: str, origin: Origin, problems: list[Problem]) -> str | None:
+    """The content of a secret file, without the line end that editors leave."""
+    try:
+        content = Path(name).read_bytes()[: _SECRET_FILE_LIMIT_BYTES + 1]
+        if len(content) <= _SECRET_FILE_LIMIT_BYTES:
+            return content.decode("utf-8").removesuffix("\n").removesuffix("\r")
+        wrong = f"the file {name} is larger than {_SECRET_FILE_LIMIT_BYTES} bytes"
+    except OSError as error:
+        wrong = f"the file {name} cannot be read: {error.strerror}"
+    except UnicodeDecodeError:
+        wrong = f"the file {name} is not UTF-8 text"
+    problems.append(Problem(key, wrong, "Name a readable file that holds only the value", origin=origin))
+    return None
+
+
+def _from_flags(sets: Sequence[str], log_url: str | None, problems: list[Problem]) -> Iterator[_Given]:
+    for item in sets:
+        key, equals, text = item.partition("=")
+        key = key.strip()
+        if not equals:
+            problems.append(Problem("--set", f"{masked_text(item)} has no value", "Write --set key=value"))
+            continue
+        yield from _known(key, _parsed(key, text), Origin("flag", "--set"), problems)
+    if log_url is not None:
+        yield _Given("log.url", log_url, Origin("flag", "--log"))
+
+
+def _known(key: str, value: Any, origin: Origin, problems: list[Problem]) -> Iterator[_Given]:
+    section, _, name = key.partition(".")
+    if key in keys() or (section in open_tables() and name):
+        yield _Given(key, value, origin)
+    else:
+        problems.append(_unknown(key, value, origin))
+
+
+def _unknown(key: str, value: Any, origin: Origin) -> Problem:
+    sections = {name.partition(".")[0] for name in keys()} | set(open_tables())
+    if key in sections:
+        remedy = f"It is a table: set its keys, {key}.NAME"
+        return Problem(key, "a table cannot have a value", remedy, value, origin)
+    folded = key.replace("-", "_").lower()
+    near = difflib.get_close_matches(folded, keys(), n=1, cutoff=0.6)
+    same_name = [known for known in keys() if known.partition(".")[2] == folded.rpartition(".")[2]]
+    if near:
+        remedy = f"Did you mean {near[0]}?"
+    elif same_name:
+        remedy = f"Did you mean {' or '.join(same_name)}?"
+    else:
+        remedy = "`mistakebound config show` lists the keys"
+    return Problem(key, "unknown key", remedy, value, origin)
+
+
+def _parsed(key: str, text: str) -> Any:
+    """A flag's or variable's text as the value meant: a TOML scalar where the field allows it, else text."""
+    if key in keys():
+        allowed = keys()[key].types
+    elif is_secret(key) or "username" in key:
+        return text
+    else:
+        allowed = frozenset({bool, int, float, str})
+    try:
+        value = tomllib.loads(f"value = {text}")["value"]
+    except ValueError:
+        return text
+    return value if type(value) in allowed else text
+
+
+def _validated(given: Mapping[str, _Given]) -> tuple[Settings, list[Problem]]:
+    """Settings of all that is right by itself, and the problems of the rest."""
+    try:
+        return Settings.model_validate(_nested(given)), []
+    except ValidationError as error:
+        details = error.errors(include_url=False)
+    grouped: dict[str, list[ErrorDetails]] = {}
+    for detail in details:
+        key = ".".join(str(part) for part in detail["loc"][:2])
+        grouped.setdefault(key, []).append(detail)
+    problems = [_invalid(given[key], found) for key, found in grouped.items()]
+    return Settings.model_validate(
+        _nested({key: one for key, one in given.items() if key not in grouped})
+    ), problems
+
+
+def _nested(given: Mapping[str, _Given]) -> dict[str, dict[str, Any]]:
+    document: dict[str, dict[str, Any]] = {}
+    for key, one in given.items():
+        section, _, name = key.partition(".")
+        document.setdefault(section, {})[name] = one.value
+    return document
+
+
+def _invalid(one: _Given, details: Sequence[ErrorDetails]) -> Problem:
+    wrong = " or ".join(
+        dict.fromkeys(
+            detail["msg"]
+            .removeprefix("Value error, ")
+            .replace("Input should be", "must be")
+            .replace("String should", "must")
+            for detail in details
+        )
+    )
+    key = keys()[one.key]
+    if key.choices:
+        near = difflib.get_close_matches(str(one.value), key.choices, n=1)
+        remedy = f"Did you mean {near[0]}?" if near else f"Choose one of {', '.join(key.choices)}"
+    elif any("time_delta" in detail["type"] for detail in details):
+        remedy = "Write seconds (3600) or ISO 8601 (PT1H, P7D)"
+    elif "pointer" in str(details[0].get("ctx", "")) or details[0]["type"] == "string_pattern_mismatch":
+        remedy = "Write a JSON pointer such as /id or /payload/id"
+    else:
+        remedy = f"It is: {key.meaning}"
+    return Problem(one.key, wrong, remedy, one.value, one.origin)

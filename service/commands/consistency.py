@@ -1,0 +1,125 @@
+"""Checks that look at more than one setting, or at more than a type. Pure."""
+
+import difflib
+import importlib
+from collections.abc import Iterator
+
+from service.commands.problems import ConfigurationError, Problem
+from service.settings import LabelValue, Settings
+
+EXAMPLE = """\
+A mistakebound.toml to start from:
+
+[log]
+url = "kafka://localhost:9092"
+
+[labels]
+max_delay = "P7D"  # how long an example waits for its label"""
+
+_ZERO_DELAY_ONLY = ("averaged-perceptron", "voted-perceptron")
+_LOG_FORMS = "kafka://host:9092, sqlite:FILE or sqlite::memory:"
+
+
+def inconsistencies(settings: Settings) -> Iterator[Problem]:
+    """Every problem between settings; their origins are not known here."""
+    yield from _labels(settings.labels.positive, settings.labels.negative)
+    yield from _learner(settings)
+    if settings.log.url:
+        yield from _log_url(settings.log.url)
+    if settings.http.address:
+        yield from _address(settings.http.address)
+    if "://" in settings.checkpoint.url:
+        yield Problem(
+            "checkpoint.url",
+            "only local folders are supported",
+            "Write a folder's path",
+            settings.checkpoint.url,
+        )
+
+
+def require_for_run(settings: Settings) -> None:
+    """Raise ConfigurationError, with an example file, unless all that `run` needs was given."""
+    problems = list(_missing_log(settings))
+    if settings.labels.max_delay is None:
+        problems.append(
+            Problem(
+                "labels.max_delay",
+                "missing: how long an example waits for its label",
+                "Set it in the file, or with --set labels.max_delay=P7D; only you know your labels",
+            )
+        )
+    if problems:
+        raise ConfigurationError(problems, EXAMPLE)
+
+
+def require_log(settings: Settings) -> None:
+    """Raise ConfigurationError unless the log's URL was given."""
+    if problems := list(_missing_log(settings)):
+        raise ConfigurationError(problems, EXAMPLE)
+
+
+def _missing_log(settings: Settings) -> Iterator[Problem]:
+    if not settings.log.url:
+        yield Problem(
+            "log.url", "missing: where the topics are", f"Set it in the file, or with --log URL: {_LOG_FORMS}"
+        )
+
+
+def _labels(positive: LabelValue, negative: LabelValue) -> Iterator[Problem]:
+    if type(positive) is not type(negative):
+        yield Problem(
+            "labels.positive",
+            f"{positive!r} and labels.negative = {negative!r} are of different kinds",
+            "Set both, to true and false, two integers or two strings",
+            positive,
+        )
+    elif positive == negative:
+        yield Problem(
+            "labels.positive", "labels.negative is the same value", "Set two different values", positive
+        )
+
+
+def _learner(settings: Settings) -> Iterator[Problem]:
+    kind = settings.learner.kind
+    known = tuple(getattr(importlib.import_module("service.core.learners"), "KINDS", ()))
+    if known and kind not in known:
+        near = difflib.get_close_matches(kind, known, n=1)
+        hint = f"Did you mean {near[0]}? " if near else ""
+        yield Problem("learner.kind", "unknown learner", f"{hint}Known: {', '.join(known)}", kind)
+    elif kind in _ZERO_DELAY_ONLY and settings.learner.delay_policy == "issued":
+        yield Problem(
+            "learner.delay_policy",
+            f"{kind} takes no issued predictions: its published prediction comes from the average",
+            "Choose rescore, or the perceptron",
+            "issued",
+        )
+
+
+def _log_url(url: str) -> Iterator[Problem]:
+    scheme, colon, rest = url.partition(":")
+    if colon and scheme == "sqlite" and rest:
+        return
+    if colon and scheme == "kafka" and rest.startswith("//"):
+        servers = rest.removeprefix("//").rstrip("/").split(",")
+        for server in servers:
+            if (wrong := _host_port(server)) is not None:
+                yield Problem("log.url", f"{wrong} in {server!r}", f"Write {_LOG_FORMS}", url)
+        return
+    yield Problem("log.url", "not the URL of a log", f"Write {_LOG_FORMS}", url)
+
+
+def _address(address: str) -> Iterator[Problem]:
+    if (wrong := _host_port(address)) is not None:
+        yield Problem("http.address", wrong, "Write host:port, such as 127.0.0.1:9464 or [::1]:9464", address)
+
+
+def _host_port(text: str) -> str | None:
+    """What is wrong with `host:port` or `[v6]:port`; None for nothing."""
+    host, colon, port = text.rpartition(":")
+    if not colon or not host:
+        return "host or port is missing"
+    if ":" in host and not (host.startswith("[") and host.endswith("]")):
+        return "an IPv6 address needs brackets"
+    if not (port.isascii() and port.isdigit() and int(port) <= 65_535):
+        return "the port is not a number up to 65535"
+    return None
