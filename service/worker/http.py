@@ -1,0 +1,242 @@
+"""`/metrics`, `/healthz` and `/readyz` over HTTP, for scrapers and probes.
+
+1. An open port says nothing: `/healthz` and `/readyz` answer 200 or 503 by what `health` judges.
+2. GET and HEAD of these three paths, one request per connection; everything else is refused.
+3. A peer can hold neither memory nor threads: heads up to 8 KiB within 5 s, 16 connections at once.
+4. Requests are not logged.
+"""
+
+import errno
+import io
+import json
+import socket
+import socketserver
+import threading
+import time
+from collections.abc import Callable
+from http import HTTPStatus
+from http.server import BaseHTTPRequestHandler
+from types import TracebackType
+from typing import Any, Self
+from urllib.parse import urlsplit
+
+from service.worker.health import Health
+from service.worker.metrics import Metrics
+
+MOST_HEAD_BYTES = 8_192
+MOST_HEAD_S = 5.0
+MOST_CONNECTIONS = 16
+MOST_TRIES = 100
+"""Ports tried by `next_free`."""
+
+
+class AddressError(Exception):
+    """The address cannot be listened on (exit code 4). The text says why and what to do."""
+
+
+class AddressBusy(AddressError):
+    """Another process listens there."""
+
+
+def parse_address(text: str) -> tuple[str, int]:
+    """`host:port` or `[ipv6]:port` to its parts. Raises ValueError, naming the setting."""
+    host, colon, port = text.rpartition(":")
+    bracketed = host.startswith("[") and host.endswith("]")
+    if bracketed:
+        host = host[1:-1]
+    if not (colon and host and port.isascii() and port.isdigit() and int(port) <= 65_535) or (
+        ":" in host and not bracketed
+    ):
+        raise ValueError(
+            f"http.address: {text!r} is not host:port with a port up to 65535; "
+            "write for example 127.0.0.1:9464, or [::1]:9464, or 127.0.0.1:0 for any free port"
+        )
+    return host, int(port)
+
+
+def serve(
+    address: str, metrics: Metrics, health: Callable[[], Health], *, next_free: bool = False
+) -> "Server":
+    """Listen on `address` and answer in daemon threads until `close`.
+
+    Port 0 takes any free one. With `next_free` a busy port is passed over for the next, up to 100 tries.
+    Raises ValueError for a malformed address, AddressBusy, AddressError.
+    """
+    host, port = parse_address(address)
+    last = min(port + MOST_TRIES - 1, 65_535) if next_free and port else port
+    for candidate in range(port, last + 1):
+        try:
+            return Server(_Listener(host, candidate, metrics, health))
+        except OSError as error:
+            if error.errno != errno.EADDRINUSE:
+                raise AddressError(
+                    f"http.address: cannot listen on {address}: {error.strerror or error}; "
+                    "choose an address of this machine and a port above 1023, or leave it empty for none"
+                ) from error
+    tried = f"{host}:{port}" if last == port else f"ports {port} to {last} of {host}"
+    raise AddressBusy(
+        f"http.address: {tried} in use by another process; "
+        "stop it, or choose another with --set http.address=HOST:PORT (port 0 takes any free one)"
+    )
+
+
+class Server:
+    """A listening server; `close` it, or use it as a context."""
+
+    def __init__(self, listener: "_Listener") -> None:
+        self._listener = listener
+        self._thread = threading.Thread(
+            target=listener.serve_forever, kwargs={"poll_interval": 0.1}, name="http", daemon=True
+        )
+        self._thread.start()
+
+    @property
+    def address(self) -> str:
+        """Where it listens, as `host:port` with the actual port."""
+        host, port = self._listener.server_address[:2]
+        name = str(host)
+        return f"[{name}]:{port}" if ":" in name else f"{name}:{port}"
+
+    def close(self) -> None:
+        """Stop listening; the port is free when this returns. Safe to call twice."""
+        self._listener.shutdown()
+        self._thread.join()
+        self._listener.server_close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+class _Listener(socketserver.ThreadingTCPServer):
+    allow_reuse_address = True  # a restart need not wait for old connections to time out
+    allow_reuse_port = False  # else a second worker would share the port unnoticed
+    daemon_threads = True
+    block_on_close = False
+    request_queue_size = MOST_CONNECTIONS
+
+    def __init__(self, host: str, port: int, metrics: Metrics, health: Callable[[], Health]) -> None:
+        self.metrics, self.health = metrics, health
+        self._free = threading.BoundedSemaphore(MOST_CONNECTIONS)
+        family, *_, place = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+        self.address_family = family
+        super().__init__((str(place[0]), port), _Handler)
+
+    def process_request(self, request: Any, client_address: Any) -> None:
+        if not self._free.acquire(blocking=False):
+            self.shutdown_request(request)
+            return
+        try:
+            super().process_request(request, client_address)
+        except BaseException:
+            self._free.release()
+            raise
+
+    def process_request_thread(self, request: Any, client_address: Any) -> None:
+        try:
+            super().process_request_thread(request, client_address)
+        finally:
+            self._free.release()
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """A peer that goes away or talks nonsense is no event."""
+
+
+class _TooLargeError(Exception):
+    pass
+
+
+class _Head(io.RawIOBase):
+    """The bytes of one request's head: bounded in number and in time, whatever the peer's pace."""
+
+    def __init__(self, connection: socket.socket) -> None:
+        self._connection = connection
+        self._left = MOST_HEAD_BYTES
+        self._deadline_s = time.monotonic() + MOST_HEAD_S
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        left_s = self._deadline_s - time.monotonic()
+        if left_s <= 0:
+            raise TimeoutError
+        if not self._left:
+            raise _TooLargeError
+        self._connection.settimeout(left_s)
+        count = self._connection.recv_into(memoryview(buffer)[: self._left])
+        self._left -= count
+        return count
+
+
+class _Handler(BaseHTTPRequestHandler):
+    server: _Listener
+    server_version = "mistakebound"
+    sys_version = ""
+    timeout = MOST_HEAD_S
+
+    def setup(self) -> None:
+        super().setup()
+        self.rfile.close()
+        self.rfile = io.BufferedReader(_Head(self.connection), 1024)
+
+    def handle(self) -> None:
+        self.close_connection = True
+        self.requestline, self.command, self.request_version = "", "", "HTTP/1.0"
+        try:
+            self.raw_requestline = self.rfile.readline()
+            if not self.raw_requestline or not self.parse_request():
+                return
+        except _TooLargeError:
+            self._answer(HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE, b"request head too large\n")
+            return
+        self.close_connection = True
+        if self.command not in ("GET", "HEAD"):
+            self._answer(HTTPStatus.METHOD_NOT_ALLOWED, b"only GET and HEAD\n", allow=True)
+            return
+        self._route(urlsplit(self.path).path)
+
+    def _route(self, path: str) -> None:
+        try:
+            if path == "/metrics":
+                body, content_type = self.server.metrics.page(self.headers.get("Accept", ""))
+                self._answer(HTTPStatus.OK, body, content_type)
+            elif path in ("/healthz", "/readyz"):
+                health = self.server.health()
+                good = health.live if path == "/healthz" else health.ready
+                body = json.dumps(health.as_json()).encode() + b"\n"
+                status = HTTPStatus.OK if good else HTTPStatus.SERVICE_UNAVAILABLE
+                self._answer(status, body, "application/json")
+            else:
+                self._answer(HTTPStatus.NOT_FOUND, b"not here; try /metrics, /healthz or /readyz\n")
+        except OSError:  # the peer went away
+            raise
+        except Exception as error:  # noqa: BLE001 - the scraper must see that the page failed
+            self._answer(HTTPStatus.INTERNAL_SERVER_ERROR, f"{type(error).__name__}: {error}\n".encode())
+
+    def _answer(
+        self,
+        status: HTTPStatus,
+        body: bytes,
+        content_type: str = "text/plain; charset=utf-8",
+        *,
+        allow: bool = False,
+    ) -> None:
+        self.connection.settimeout(MOST_HEAD_S)
+        self.send_response(status)
+        self.send_header("Content-Type", content_type)
+        self.send_header("Content-Length", str(len(body)))
+        self.send_header("Cache-Control", "no-store")
+        self.send_header("Connection", "close")
+        if allow:
+            self.send_header("Allow", "GET, HEAD")
+        self.end_headers()
+        if self.command != "HEAD":
+            self.wfile.write(body)
+
+    def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - the name is http.server's
+        """Nothing: one line per scrape would bury the rest."""
