@@ -50,7 +50,8 @@ def rebuild(
     """Bring `ledger` (empty, or a checkpoint's) to the committed position.
 
     `predictions` from marks.p (or the checkpoint's end) and `outcomes` from marks.o on, both to the
-    high watermark; `epoch` is the present one. Raises BadLog when the newest outcomes and the position disagree.
+    high watermark; `epoch` is the present one. Raises BadLog when the newest outcomes and the position
+    disagree.
     """
     held = {entry.source: entry for entry in ledger.waiting.values()}
     parked = {entry.offset: entry for entry in ledger.parked.values()}
@@ -124,7 +125,8 @@ def _check(last: Outcomes, position: Position) -> None:
     if inputs is None or (inputs.examples, inputs.labels) != (position.examples, position.labels):
         raise BadLog(
             f"the newest outcomes record ends at {inputs}, but the group's offsets are "
-            f"{position.examples} and {position.labels}; somebody has moved the offsets of this group; set them back to the former"
+            f"{position.examples} and {position.labels}; "
+            "somebody has moved the offsets of this group; set them back to the former"
         )
 
 

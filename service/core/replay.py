@@ -1,0 +1,121 @@
+"""A recorded stream, or labelled data as a stream, through the worker's own step, without a log."""
+
+from collections import deque
+from collections.abc import Callable, Collection, Iterable, Iterator
+from typing import Any, NamedTuple
+
+from service.core.ledger import Ledger
+from service.core.merge import Merge, Side
+from service.core.messages import encode
+from service.core.model import Model
+from service.core.records import INPUTS, Record
+from service.core.report import PartitionCounts, Report, report, summary
+from service.core.state import State
+from service.core.step import step
+from service.settings import Settings
+
+EVERYTHING = 2**62
+
+
+class Row(NamedTuple):
+    """One labelled example of a file."""
+
+    id: str
+    features: Any
+    """As JSON values."""
+    label: Any
+
+
+def fresh(settings: Settings, partitions: int) -> State:
+    """A worker's state before its first record, owning every partition."""
+    return State(
+        settings, Model(settings, partitions), {p: Ledger(settings.labels) for p in range(partitions)}
+    )
+
+
+def replay_records(
+    records: Iterable[Record],
+    settings: Settings,
+    partitions: int,
+    progress: Callable[[State], None] | None = None,
+) -> State:
+    """Replay a complete stream: its inputs in record-time order, partition by partition in each step."""
+    state = fresh(settings, partitions)
+    merge = Merge(range(partitions), capacity=EVERYTHING)
+    merge.add(record for record in records if record.topic in INPUTS)
+    while step(state, merge, _all_sides(partitions), settings.batch.max_records) is not None:
+        if progress is not None:
+            progress(state)
+    return state
+
+
+def replay_rows(
+    rows: Iterable[Row],
+    settings: Settings,
+    partitions: int,
+    delay: int = 0,
+    progress: Callable[[State], None] | None = None,
+) -> State:
+    """Replay labelled rows: `delay` examples are outstanding when an example is predicted.
+
+    0 is the textbook protocol. A step closes after each record, so that figures are the same at any
+    partition count; labels still outstanding at the end are applied.
+    """
+    state = fresh(settings, partitions)
+    merge = Merge(range(partitions), capacity=EVERYTHING)
+    drained = _all_sides(partitions)
+    for record in as_stream(rows, settings, partitions, delay):
+        merge.add((record,))
+        step(state, merge, drained, EVERYTHING)
+        if progress is not None:
+            progress(state)
+    return state
+
+
+def as_stream(rows: Iterable[Row], settings: Settings, partitions: int, delay: int) -> Iterator[Record]:
+    """Rows, dealt to the partitions in turn, as examples and late labels, 1 ms of record time apart."""
+    outstanding: deque[tuple[int, Row]] = deque()
+    now = 0
+    messages = settings.messages
+
+    def late() -> Record:
+        number, row = outstanding.popleft()
+        value = encode(_nested({messages.id: row.id, messages.label: row.label}))
+        return Record("labels", number % partitions, number // partitions, now, row.id.encode(), value)
+
+    for number, row in enumerate(rows):
+        now += 1
+        value = encode(_nested({messages.id: row.id, messages.features: row.features}))
+        yield Record("examples", number % partitions, number // partitions, now, row.id.encode(), value)
+        outstanding.append((number, row))
+        if len(outstanding) > delay:
+            now += 1
+            yield late()
+    while outstanding:
+        now += 1
+        yield late()
+
+
+def _nested(values: dict[str, Any]) -> dict[str, Any]:
+    """JSON pointers to a nested object."""
+    whole: dict[str, Any] = {}
+    for pointer, value in values.items():
+        *path, last = [part.replace("~1", "/").replace("~0", "~") for part in pointer.split("/")[1:]]
+        place = whole
+        for part in path:
+            place = place.setdefault(part, {})
+        place[last] = value
+    return whole
+
+
+def _all_sides(partitions: int) -> Collection[Side]:
+    return {(topic, p) for topic in INPUTS for p in range(partitions)}
+
+
+def report_of(state: State) -> Report:
+    """The report of a worker's whole state."""
+    counts = [
+        PartitionCounts(ledger.tallies.life, len(ledger.waiting), len(ledger.parked))
+        for ledger in state.ledgers.values()
+    ]
+    return report(counts, state.settings.learner.kind, summary(state.model))
