@@ -1,0 +1,45 @@
+"""Prometheus' own linter on the page that a worker serves."""
+
+import pytest
+
+from service.core.facts import PartitionTotals, StepFacts
+from service.worker.metrics import Metrics
+from tests.operations.promtool import lint
+
+pytestmark = pytest.mark.promtool
+
+
+def test_promtool_finds_nothing_on_a_fresh_page() -> None:
+    """The page of a worker that has done nothing yet is clean."""
+    assert lint(Metrics(["true", "false"], "perceptron", "abc").exposition()) == ""
+
+
+def test_promtool_finds_nothing_on_a_full_page() -> None:
+    """The page with every series filled is clean, odd class names included."""
+    metrics = Metrics(['sp"am', "line\nbreak", "größer\\"], "perceptron", "abc")
+    metrics.stepped(
+        StepFacts(mistakes={'sp"am': 1, "line\nbreak": 2}, margins=[1.0], label_delays_seconds=[3.0]),
+        0.1,
+        10.0,
+    )
+    metrics.partition(
+        0,
+        PartitionTotals(
+            examples=4,
+            labelled=3,
+            mistakes=2,
+            baseline_mistakes=2,
+            updates=2,
+            waiting=1,
+            parked=0,
+            oldest_waiting_ms=5,
+        ),
+    )
+    metrics.lag({("examples", 0): 1, ("labels", 0): 0})
+    metrics.margin_upper_bound(0.5)
+    assert lint(metrics.exposition()) == ""
+
+
+def test_promtool_would_have_found_something() -> None:
+    """The check can fail: a counter without `_total` is reported."""
+    assert "_total" in lint(b"# HELP mistakes Mistakes.\n# TYPE mistakes counter\nmistakes 1\n")
