@@ -1,0 +1,135 @@
+"""State to bytes and back: a shortcut for the fold, never the truth.
+
+The content is MessagePack (floats keep their bits; nothing in it can run). A snapshot belongs to one
+log: it names the topics' ids, the group and the epoch's settings, and is refused with any other.
+"""
+
+from collections.abc import Mapping
+from hashlib import sha256
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+
+from service.core.faults import BadSnapshot
+from service.core.ledger import Ledger, Parked, Remembered, Waiting
+from service.core.messages import Tallies
+from service.core.model import Snapshot
+from service.core.records import TOPICS, Topic
+from service.settings import LabelSettings, Settings
+
+FORMAT = 1
+
+
+class LedgerSnapshot(Struct, frozen=True):
+    """One partition's ledger, and the positions that it stands at."""
+
+    examples_next: int
+    labels_next: int
+    predictions_end: int
+    outcomes_end: int
+    stream_time: int
+    tallies: Tallies
+    waiting: list[Waiting]
+    parked: list[Parked]
+    remembered: list[Remembered]
+
+
+class Checkpoint(Struct, frozen=True):
+    """All that a worker held after one of its transactions."""
+
+    format: int
+    group: str
+    topics: dict[str, str]
+    """Logical topic -> id on the log."""
+    settings: str
+    """Digest of the epoch's settings."""
+    model: Snapshot
+    updates_next: list[int]
+    """Next offset to fold of each partition of `updates`."""
+    ledgers: dict[int, LedgerSnapshot]
+
+
+_encode = msgspec.msgpack.Encoder().encode
+_decode = msgspec.msgpack.Decoder(Checkpoint).decode
+
+
+def settings_digest(settings: Settings) -> str:
+    """SHA-256 in hex of what an epoch fixes."""
+    return sha256(msgspec.json.encode(settings.of_epoch(), order="sorted")).hexdigest()
+
+
+def encode(checkpoint: Checkpoint) -> bytes:
+    """The content of a checkpoint file."""
+    return _encode(checkpoint)
+
+
+def decode(content: bytes) -> Checkpoint:
+    """Raises BadSnapshot, saying why."""
+    try:
+        found = _decode(content)
+    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+        raise BadSnapshot(f"the content is no checkpoint of this version: {error}") from None
+    if found.format != FORMAT:
+        raise BadSnapshot(f"format {found.format} is not {FORMAT}, which this version reads")
+    return found
+
+
+def check_belongs(checkpoint: Checkpoint, group: str, topics: Mapping[Topic, str], partitions: int) -> None:
+    """Raises BadSnapshot unless the checkpoint was made from this log by this group."""
+    if checkpoint.group != group:
+        raise BadSnapshot(f"it belongs to the group {checkpoint.group!r}, not {group!r}")
+    for topic in TOPICS:
+        if checkpoint.topics.get(topic) != topics.get(topic):
+            raise BadSnapshot(f"the topic {topic!r} is another one than when it was written")
+    if len(checkpoint.updates_next) != partitions:
+        raise BadSnapshot(f"it has {len(checkpoint.updates_next)} partitions, the log has {partitions}")
+
+
+def freeze(ledger: Ledger) -> LedgerSnapshot:
+    """A ledger as data. Shares its maps' entries, which are immutable."""
+    return LedgerSnapshot(
+        ledger.examples_next,
+        ledger.labels_next,
+        ledger.predictions_end,
+        ledger.outcomes_end,
+        ledger.stream_time,
+        ledger.tallies,
+        list(ledger.waiting.values()),
+        list(ledger.parked.values()),
+        list(ledger.remembered.values()),
+    )
+
+
+def thaw(frozen: LedgerSnapshot, rules: LabelSettings) -> Ledger:
+    """The ledger again."""
+    ledger = Ledger(rules)
+    ledger.examples_next, ledger.labels_next = frozen.examples_next, frozen.labels_next
+    ledger.predictions_end, ledger.outcomes_end = frozen.predictions_end, frozen.outcomes_end
+    ledger.stream_time, ledger.tallies = frozen.stream_time, frozen.tallies
+    ledger.restore(frozen.waiting, frozen.parked)
+    for entry in frozen.remembered:
+        ledger.remember(entry.id, entry.label, entry.outcomes_floor)
+    return ledger
+
+
+def describe(checkpoint: Checkpoint) -> dict[str, Any]:
+    """What a person wants to know of it, as JSON values."""
+    return {
+        "group": checkpoint.group,
+        "epoch": checkpoint.model.epoch,
+        "updates": checkpoint.model.updates,
+        "clock": checkpoint.model.clock,
+        "features": len({name for row in checkpoint.model.rows.get("theta", []) for name in row}),
+        "settings": checkpoint.settings,
+        "partitions": {
+            p: {
+                "examples_next": one.examples_next,
+                "labels_next": one.labels_next,
+                "waiting": len(one.waiting),
+                "parked": len(one.parked),
+                "remembered": len(one.remembered),
+            }
+            for p, one in checkpoint.ledgers.items()
+        },
+    }
