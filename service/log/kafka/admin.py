@@ -1,0 +1,168 @@
+"""Topics, watermarks and the group, seen from outside the group."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from kafka import TopicPartition
+from kafka.admin import ConfigResource, ConfigResourceType, MemberToRemove
+from kafka.errors import GroupIdNotFoundError, KafkaError
+from kafka.protocol.consumer import OffsetSpec
+
+from service.core.records import TOPICS, Position, Topic
+from service.log.kafka.connect import Connection, Names, translated
+from service.log.kafka.watchdog import Watchdog
+from service.log.protocol import Refused, TopicDescription
+
+CALL_S = 60.0
+ALWAYS: Mapping[str, str] = {"cleanup.policy": "delete", "message.timestamp.type": "CreateTime"}
+FOREVER: Mapping[str, str] = {"retention.ms": "-1", "retention.bytes": "-1"}
+
+
+class Admin:
+    """Everything that needs neither the group nor a transaction. Not thread-safe."""
+
+    def __init__(self, connection: Connection, names: Names, watchdog: Watchdog) -> None:
+        self._group = connection.group
+        self._names = names
+        self._watchdog = watchdog
+        self._client = connection.admin()
+
+    def counts(self) -> dict[Topic, int]:
+        """Partition count of each logical topic that exists."""
+        return {topic: len(found["partitions"]) for topic, found in self._topics().items()}
+
+    def partitions(self) -> int:
+        """The one count of all six topics; Refused where one is missing or differs."""
+        counts = self.counts()
+        if len(counts) < len(TOPICS) or len(set(counts.values())) > 1:
+            listed = ", ".join(
+                f"{self._names.to_broker[topic]} {counts.get(topic, 'is missing')}" for topic in TOPICS
+            )
+            raise Refused(
+                f"the topics need equal partition counts: {listed}; make the missing ones with "
+                "`mistakebound topics create --set log.partitions=N`; a count cannot be changed under a "
+                "prefix, take another prefix"
+            )
+        return counts["examples"]
+
+    def describe(self) -> dict[Topic, TopicDescription | None]:
+        """Each logical topic as it is now; None where it is missing."""
+        topics = self._topics()
+        resources = [ConfigResource(ConfigResourceType.TOPIC, each["name"]) for each in topics.values()]
+        configs: Mapping[str, Any] = {}
+        if resources:
+            with self._asking("describe the topics' settings"):
+                configs = self._client.describe_configs(resources, config_filter="all")["topic"]
+        return {topic: self._description(topics.get(topic), configs) for topic in TOPICS}
+
+    def create_topics(self, partitions: int, config: Mapping[Topic, Mapping[str, str]]) -> list[str]:
+        """Create what is missing, with record times as written and `updates` kept for ever."""
+        there = self._topics()
+        wanted = {
+            self._names.to_broker[topic]: {
+                "num_partitions": partitions,
+                "configs": {**ALWAYS, **(FOREVER if topic == "updates" else {}), **config.get(topic, {})},
+            }
+            for topic in TOPICS
+            if topic not in there
+        }
+        if wanted:
+            with self._asking(f"create the topics {', '.join(wanted)}"):
+                self._client.create_topics(wanted, wait_for_metadata=True)
+        return list(wanted)
+
+    def low_watermark(self, topic: Topic, partition: int) -> int:
+        """Offset of the oldest record still kept."""
+        return self._offset(topic, partition, OffsetSpec.EARLIEST)
+
+    def high_watermark(self, topic: Topic, partition: int) -> int:
+        """Offset after the newest record, committed or not."""
+        return self._offset(topic, partition, OffsetSpec.LATEST)
+
+    def group_positions(self, partitions: int) -> dict[int, Position | None]:
+        """The group's committed positions, read without joining it."""
+        places = places_of(self._names, range(partitions))
+        with self._asking(f"read the positions of group {self._group}"):
+            try:
+                found = self._client.list_group_offsets({self._group: places})[self._group]
+            except GroupIdNotFoundError:
+                found = {}
+        return positions_of(self._names, range(partitions), found)
+
+    def evict(self, client_id: str) -> None:
+        """Remove a dead predecessor from the group at once, instead of after its session times out.
+
+        Where that fails, the time-out does it.
+        """
+        try:
+            groups = self._client.describe_groups([self._group])
+            members = groups[self._group]["members"]
+            stale = [MemberToRemove(each["member_id"]) for each in members if each["client_id"] == client_id]
+            if stale:
+                self._client.remove_group_members(self._group, stale)
+        except (KafkaError, KeyError):
+            return
+
+    def max_message_bytes(self, topic: Topic) -> int:
+        """The topic's `max.message.bytes`."""
+        described = self.describe()[topic]
+        if described is None:
+            raise Refused(
+                f"topic {self._names.to_broker[topic]} is missing; make it with `mistakebound topics create`"
+            )
+        return int(described.config["max.message.bytes"])
+
+    def close(self) -> None:
+        self._client.close()
+
+    @contextmanager
+    def _asking(self, doing: str) -> Iterator[None]:
+        with self._watchdog.limit(CALL_S, doing), translated(doing):
+            yield
+
+    def _topics(self) -> dict[Topic, Any]:
+        names = list(self._names.to_broker.values())
+        with self._asking("look up the topics"):
+            found = self._client.describe_topics(names)
+        return {self._names.to_logical[each["name"]]: each for each in found if each["partitions"]}
+
+    def _description(self, found: Any, configs: Mapping[str, Any]) -> TopicDescription | None:
+        if found is None:
+            return None
+        name = found["name"]
+        config = {key: str(entry["value"]) for key, entry in configs[name].items()}
+        return TopicDescription(name, str(found.get("topic_id", "")), len(found["partitions"]), config)
+
+    def _offset(self, topic: Topic, partition: int, spec: Any) -> int:
+        place = self._names.at(topic, partition)
+        with self._asking(f"ask for the ends of {place.topic}-{partition}"):
+            answer = self._client.list_partition_offsets({place: spec}, timeout_ms=10_000)
+        return int(answer[place].offset)
+
+
+def places_of(names: Names, partitions: Sequence[int]) -> list[TopicPartition]:
+    """Both inputs of each partition."""
+    return [names.at(topic, partition) for partition in partitions for topic in ("examples", "labels")]
+
+
+def positions_of(
+    names: Names, partitions: Sequence[int], found: Mapping[TopicPartition, Any]
+) -> dict[int, Position | None]:
+    """Committed offsets as positions. Refused where a partition has an offset for one input only."""
+    positions: dict[int, Position | None] = {}
+    for partition in partitions:
+        both = [found.get(names.at("examples", partition)), found.get(names.at("labels", partition))]
+        examples, labels = (each if each is not None and each.offset >= 0 else None for each in both)
+        if examples is None and labels is None:
+            positions[partition] = None
+        elif examples is None or labels is None:
+            missing = names.at("examples" if examples is None else "labels", partition)
+            raise Refused(
+                f"the group has no position for {missing.topic}-{partition} but one for its twin; "
+                "another program commits to this group, or an offset was deleted: set `worker.group` to one of "
+                "your own"
+            )
+        else:
+            positions[partition] = Position(examples.offset, labels.offset, examples.metadata or "")
+    return positions

@@ -1,0 +1,122 @@
+"""The log on Kafka: each call of the protocol, handed to the part that does it."""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from types import TracebackType
+from typing import Self
+
+from service.core.records import Outgoing, Position, Record, Topic
+from service.log.kafka.admin import Admin
+from service.log.kafka.append import Appender
+from service.log.kafka.connect import Connection, Names
+from service.log.kafka.read import Reader
+from service.log.kafka.session import KafkaSession
+from service.log.kafka.transact import Writer
+from service.log.kafka.watchdog import Watchdog, leave
+from service.log.protocol import LogError, TopicDescription
+from service.settings import Settings
+
+OVERHEAD_BYTES = 512
+"""Above what a batch and a record of 30 headers need besides key, value and headers."""
+
+
+class KafkaLog:
+    """Six topics on one cluster. Connects when made; one thread at a time."""
+
+    def __init__(self, settings: Settings, bark: Callable[[str], None] = leave) -> None:
+        """Raise Unreachable for a silent address, Refused for options that the log cannot take.
+
+        `bark` is told which call to the broker never returned; by default it ends the process.
+        """
+        self._names = Names.of(settings)
+        self._connection = Connection(settings)
+        self._watchdog = Watchdog(bark)
+        self._admin = Admin(self._connection, self._names, self._watchdog)
+        self._reader = Reader(self._connection, self._names, self._admin, self._watchdog)
+        self._appender = Appender(self._connection, self._names, self._watchdog)
+        self._partitions: int | None = None
+
+    @property
+    def partitions(self) -> int:
+        """Partition count of every topic. Raises Refused when topics are missing or counts differ."""
+        if self._partitions is None:
+            self._partitions = self._admin.partitions()
+        return self._partitions
+
+    def describe(self) -> dict[Topic, TopicDescription | None]:
+        """Each logical topic as it is now; None where it is missing."""
+        return self._admin.describe()
+
+    def create_topics(self, partitions: int, config: Mapping[Topic, Mapping[str, str]]) -> list[str]:
+        """Create the missing topics and return their names; existing ones are never altered."""
+        return self._admin.create_topics(partitions, config)
+
+    def low_watermark(self, topic: Topic, partition: int) -> int:
+        """Offset of the oldest record still kept."""
+        return self._admin.low_watermark(topic, partition)
+
+    def high_watermark(self, topic: Topic, partition: int) -> int:
+        """Offset after the newest record, committed or not."""
+        return self._admin.high_watermark(topic, partition)
+
+    def read(
+        self, topic: Topic, partition: int, start: int, stop: int | None = None, *, wait_s: float = 30.0
+    ) -> Iterator[Record]:
+        """Committed records with start <= offset < stop; `stop` None means the high watermark now."""
+        return self._reader.read(topic, partition, start, stop, wait_s)
+
+    def follow(self, starts: Mapping[tuple[Topic, int], int]) -> Iterator[Sequence[Record]]:
+        """Yield batches of committed records from these offsets on, for ever."""
+        return self._reader.follow(starts)
+
+    def append(self, records: Iterable[Outgoing]) -> int:
+        """Write input records outside any transaction; returns how many."""
+        return self._appender.append(records)
+
+    def group_positions(self) -> dict[int, Position | None]:
+        """The group's committed positions, read without joining it."""
+        return self._admin.group_positions(self.partitions)
+
+    def exclusively(self, decide: Callable[[], Sequence[Outgoing]]) -> int:
+        """Fence all other callers, call `decide`, and write what it returns in one transaction."""
+        writer = Writer(self._connection, self._names, f"{self._connection.group}-epoch", self._watchdog)
+        try:
+            writer.settle()
+            outputs = decide()
+            if outputs:
+                writer.write(outputs, {}, None)
+            return len(outputs)
+        finally:
+            writer.drop()
+
+    def max_record_bytes(self, topic: Topic) -> int:
+        """Largest value + key + headers that the topic is sure to take."""
+        topic_bytes = self._admin.max_message_bytes(topic)
+        return min(topic_bytes, self._connection.max_request_bytes) - OVERHEAD_BYTES
+
+    def join(self, slot: str) -> KafkaSession:
+        """Join the group as `slot`; takes over a predecessor's slot and ends its open transaction."""
+        partitions = self._admin.partitions()
+        writer = Writer(self._connection, self._names, self._connection.client_id(slot), self._watchdog)
+        writer.settle()
+        try:
+            self._admin.evict(self._connection.client_id(slot))
+            return KafkaSession(self._connection, self._names, partitions, slot, writer, self._watchdog)
+        except BaseException:
+            writer.drop()
+            raise
+
+    def close(self) -> None:
+        """Release connections."""
+        for part in (self._reader, self._appender, self._admin):
+            with suppress(LogError):
+                part.close()
+        self._watchdog.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()

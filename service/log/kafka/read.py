@@ -1,0 +1,116 @@
+"""Reads by offset, outside the group: to a bound, or on and on.
+
+`read` is bounded by the high watermark, not by the last stable offset: a reader that stopped at the
+latter would silently miss what is committed above another worker's open transaction. It ends when the
+client's *position* has reached the bound, for the last offsets may be transaction markers.
+"""
+
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from kafka import TopicPartition
+
+from service.core.records import Record, Topic
+from service.log.kafka.admin import Admin
+from service.log.kafka.connect import Connection, Names, translated
+from service.log.kafka.watchdog import Watchdog
+from service.log.protocol import OffsetLost, Unreachable
+
+POLL_MS = 50
+IDLE_S = 0.5
+STUCK_S = 60.0
+MAX_RECORDS = 4_000
+
+
+class Reader:
+    """Lends its consumers to reads, so that the many short reads of a rebuild connect once."""
+
+    def __init__(self, connection: Connection, names: Names, admin: Admin, watchdog: Watchdog) -> None:
+        self._connection = connection
+        self._names = names
+        self._admin = admin
+        self._watchdog = watchdog
+        self._idle: list[Any] = []
+
+    def read(
+        self, topic: Topic, partition: int, start: int, stop: int | None, wait_s: float
+    ) -> Iterator[Record]:
+        """Committed records of start <= offset < stop, at most to the high watermark as it is now."""
+        high = self._admin.high_watermark(topic, partition)
+        self._check(topic, partition, start, high)
+        bound = high if stop is None else min(stop, high)
+        return self._records(self._names.at(topic, partition), start, bound, wait_s)
+
+    def follow(self, starts: Mapping[tuple[Topic, int], int]) -> Iterator[Sequence[Record]]:
+        """Batches from these offsets on, for ever; an empty one after half a second without any."""
+        for (topic, partition), start in starts.items():
+            self._check(topic, partition, start, self._admin.high_watermark(topic, partition))
+        places = {self._names.at(*side): start for side, start in starts.items()}
+        return self._batches(places)
+
+    def close(self) -> None:
+        while self._idle:
+            self._idle.pop().close(autocommit=False)
+
+    def _check(self, topic: Topic, partition: int, start: int, high: int) -> None:
+        low = self._admin.low_watermark(topic, partition)
+        if not low <= start <= high:
+            name = self._names.to_broker[topic]
+            raise OffsetLost(
+                f"offset {start} of {name}-{partition} is needed, the log holds {low} to {high}: records "
+                "were deleted, or the topic was made anew; restore it, or start a new prefix"
+            )
+
+    def _records(self, place: TopicPartition, start: int, stop: int, wait_s: float) -> Iterator[Record]:
+        if start >= stop:
+            return
+        doing = f"read {place.topic}-{place.partition}"
+        consumer = self._idle.pop() if self._idle else self._connection.reader()
+        position, deadline = start, time.monotonic() + wait_s
+        try:
+            with translated(doing):
+                consumer.assign([place])
+                consumer.seek(place, start)
+            while position < stop:
+                for fetched in self._poll(consumer, POLL_MS, doing).get(place, ()):
+                    if fetched.offset >= stop:
+                        return
+                    yield self._names.record(fetched)
+                now = time.monotonic()
+                reached = self._position(consumer, place, doing)
+                if reached > position:
+                    position, deadline = reached, now + wait_s
+                elif now > deadline:
+                    raise Unreachable(
+                        f"{doing}: no progress at offset {position} of {stop} for {wait_s:g} s; a "
+                        "transaction is open below it, or the broker is away"
+                    )
+        finally:
+            self._idle.append(consumer)
+
+    def _batches(self, places: Mapping[TopicPartition, int]) -> Iterator[Sequence[Record]]:
+        if not places:
+            while True:
+                time.sleep(IDLE_S)
+                yield []
+        doing = "follow " + ", ".join(f"{place.topic}-{place.partition}" for place in places)
+        consumer = self._connection.reader()
+        try:
+            with translated(doing):
+                consumer.assign(list(places))
+                for place, start in places.items():
+                    consumer.seek(place, start)
+            while True:
+                fetched = self._poll(consumer, int(IDLE_S * 1000), doing)
+                yield [self._names.record(each) for batch in fetched.values() for each in batch]
+        finally:
+            consumer.close(autocommit=False)
+
+    def _poll(self, consumer: Any, timeout_ms: int, doing: str) -> Any:
+        with self._watchdog.limit(STUCK_S, doing), translated(doing):
+            return consumer.poll(timeout_ms=timeout_ms, max_records=MAX_RECORDS)
+
+    def _position(self, consumer: Any, place: TopicPartition, doing: str) -> int:
+        with self._watchdog.limit(STUCK_S, doing), translated(doing):
+            return int(consumer.position(place, timeout_ms=1_000))

@@ -1,0 +1,225 @@
+"""Membership of the group: which partitions are ours, and their records.
+
+Guarantees:
+
+1. All records of a `Polled` are of its generation. When the assignment changes, also when a partition
+   leaves and comes back inside one poll, everything fetched is dropped, and each owned partition is
+   held until `seek` says from where.
+2. A transaction goes out with the membership under which its records were polled, never with a
+   fresher one: the broker would accept that, and another owner's work would be done twice.
+3. A side that is paused and resumed delivers again.
+"""
+
+import time
+from collections.abc import Iterable
+from typing import Any
+
+from kafka import ConsumerRebalanceListener, OffsetAndMetadata, TopicPartition
+
+from service.core.records import INPUTS, Position, Topic, Transaction
+from service.log.kafka.admin import places_of, positions_of
+from service.log.kafka.connect import Connection, Names, translated
+from service.log.kafka.transact import Writer
+from service.log.kafka.watchdog import Watchdog
+from service.log.protocol import Polled, Receipt, Refused, StaleGeneration
+
+METADATA_BYTES = 4_096
+COMMITTED_MS = 45_000  # above transaction time-out, plus the broker's scan for timed-out ones
+ENDS_MS = 10_000
+STUCK_S = 90.0
+SLICE_MS = 100
+LEAVE_MS = 5_000
+
+Side = tuple[Topic, int]
+
+
+class Assignments(ConsumerRebalanceListener):  # type: ignore[misc]
+    """Notes each assignment. Runs on the client's own thread, inside a poll, where nothing may block."""
+
+    def __init__(self, consumer: Any) -> None:
+        self._consumer = consumer
+        self.count = 0
+        self.member: Any = None
+        self.assigned: frozenset[TopicPartition] = frozenset()
+
+    def on_partitions_revoked(self, revoked: Any) -> None:
+        """Nothing: until the next assignment the client delivers none of them."""
+
+    def on_partitions_lost(self, lost: Any) -> None:
+        """Nothing: the next assignment has another membership, and the broker refuses the old one."""
+
+    def on_partitions_assigned(self, assigned: Any) -> None:
+        # The place is a placeholder: without one the client would look for a committed offset here.
+        # Paused at once, nothing is delivered from it before `Session.seek`.
+        for place in assigned:
+            self._consumer.seek(place, 0)
+            self._consumer.pause(place)
+        self.assigned = frozenset(assigned)
+        self.member = self._consumer.group_metadata()
+        self.count += 1
+
+
+class KafkaSession:
+    """One process's membership, with its transactional writer. Not thread-safe."""
+
+    def __init__(
+        self,
+        connection: Connection,
+        names: Names,
+        partitions: int,
+        slot: str,
+        writer: Writer,
+        watchdog: Watchdog,
+    ) -> None:
+        self._names = names
+        self._partitions = partitions
+        self._writer = writer
+        self._watchdog = watchdog
+        self._generation = 0
+        self._owned: tuple[int, ...] = ()
+        self._held: set[int] = set()
+        self._paused: set[TopicPartition] = set()
+        self._consumer = connection.member(slot)
+        self._assignments = Assignments(self._consumer)
+        self._inputs = [names.to_broker[topic] for topic in INPUTS]
+        self._consumer.subscribe(self._inputs, listener=self._assignments)
+
+    def poll(self, timeout_s: float) -> Polled:
+        """Records of the owned partitions, waiting at most `timeout_s` for the first."""
+        end = time.monotonic() + timeout_s
+        fetched: dict[TopicPartition, list[Any]] = {}
+        with self._watchdog.limit(timeout_s + STUCK_S, "poll"), translated("read examples and labels"):
+            while not fetched and self._assignments.count == self._generation:
+                self._unstick()
+                left_ms = max(0, round((end - time.monotonic()) * 1000))
+                # In slices: by itself the client would sit out the whole time after a change of assignment.
+                fetched = self._consumer.poll(timeout_ms=min(left_ms, SLICE_MS))
+                if left_ms == 0:
+                    break
+        if self._assignments.count != self._generation:
+            self._adopt()
+            return Polled(self._generation, self._owned, ())
+        self._check_counts()
+        records = [self._names.record(each) for batch in fetched.values() for each in batch]
+        return Polled(self._generation, self._owned, records)
+
+    def committed(self, partitions: Iterable[int]) -> dict[int, Position | None]:
+        """Committed positions, after every transaction that was open on them has ended."""
+        wanted = sorted(partitions)
+        self._writer.settle()
+        doing = "read the committed positions (a transaction of their previous owner may still be open)"
+        with self._watchdog.limit(COMMITTED_MS / 1000 + STUCK_S, doing), translated(doing):
+            found = self._consumer._coordinator.fetch_committed_offsets(
+                places_of(self._names, wanted), timeout_ms=COMMITTED_MS
+            )
+        return positions_of(self._names, wanted, found)
+
+    def seek(self, partition: int, examples: int, labels: int) -> None:
+        """Read both inputs of an owned partition from these offsets on."""
+        if partition not in self._owned:
+            raise StaleGeneration(f"partition {partition} is not owned; poll again")
+        for topic, offset in zip(INPUTS, (examples, labels), strict=True):
+            place = self._names.at(topic, partition)
+            self._consumer.seek(place, offset)
+            if place not in self._paused:
+                self._consumer.resume(place)
+        self._held.discard(partition)
+
+    def drained(self, sides: Iterable[Side]) -> set[Side]:
+        """Those sides whose position has reached the last stable offset, as the broker says now."""
+        places = {self._names.at(*side): side for side in sides if self._delivers(side)}
+        if not places:
+            return set()
+        doing = "ask for the last stable offsets"
+        with self._watchdog.limit(STUCK_S, doing), translated(doing):
+            try:
+                ends = self._consumer.end_offsets(list(places), timeout_ms=ENDS_MS)
+            except KeyError:  # a topic that the client has not looked up yet
+                return set()
+            return {side for place, side in places.items() if self._position(place) >= ends[place]}
+
+    def pause(self, sides: Iterable[Side]) -> None:
+        """Stop delivering these sides; their position stays."""
+        for side in sides:
+            place = self._names.at(*side)
+            self._paused.add(place)
+            if side[1] in self._owned:
+                self._consumer.pause(place)
+
+    def resume(self, sides: Iterable[Side]) -> None:
+        """Deliver these sides again."""
+        for side in sides:
+            place = self._names.at(*side)
+            self._paused.discard(place)
+            if self._delivers(side):
+                self._consumer.resume(place)
+
+    def commit(self, transaction: Transaction, generation: int) -> Receipt:
+        """Write outputs and positions in one transaction of `generation`.
+
+        Raises StaleGeneration, Fenced, TransactionFailed; ValueError for a transaction that no broker takes.
+        """
+        if generation != self._generation or generation != self._assignments.count:
+            raise StaleGeneration(f"the transaction is of generation {generation}, now is {self._generation}")
+        if transaction.outputs and not transaction.positions:
+            raise ValueError("a transaction with outputs needs positions: they are what fences it")
+        positions: dict[TopicPartition, Any] = {}
+        for partition, position in transaction.positions.items():
+            if partition not in self._owned:
+                raise StaleGeneration(f"partition {partition} is not owned in generation {generation}")
+            size = len(position.metadata.encode())
+            if size > METADATA_BYTES:
+                raise ValueError(
+                    f"metadata of partition {partition} takes {size} bytes, a broker takes {METADATA_BYTES}"
+                )
+            offsets = (position.examples, position.metadata), (position.labels, "")
+            for topic, (offset, metadata) in zip(INPUTS, offsets, strict=True):
+                positions[self._names.at(topic, partition)] = OffsetAndMetadata(offset, metadata, -1)
+        return Receipt(self._writer.write(transaction.outputs, positions, self._assignments.member))
+
+    def close(self, timeout_s: float) -> None:
+        """Leave the group and release the writer."""
+        with self._watchdog.limit(timeout_s + STUCK_S, "leave the group"):
+            self._writer.drop()
+            self._consumer.close(autocommit=False, timeout_ms=min(round(timeout_s * 1000), LEAVE_MS))
+
+    def _adopt(self) -> None:
+        self._generation = self._assignments.count
+        owned: dict[str, set[int]] = {name: set() for name in self._inputs}
+        for place in self._assignments.assigned:
+            owned[place.topic].add(place.partition)
+        examples, labels = (owned[name] for name in self._inputs)
+        self._check_counts()
+        if examples != labels:
+            raise Refused(
+                f"the group gave examples {sorted(examples)} and labels {sorted(labels)}: partitions "
+                "must stay together; no other program may be in this group (`worker.group`)"
+            )
+        self._owned = tuple(sorted(examples))
+        self._held = set(self._owned)
+        self._paused.clear()
+
+    def _check_counts(self) -> None:
+        # What the client last heard: it asks again every `metadata_max_age_ms`, 30 s by default.
+        cluster = self._consumer._cluster
+        counts = {name: len(cluster.partitions_for_topic(name) or ()) for name in self._inputs}
+        if any(count not in (0, self._partitions) for count in counts.values()):
+            listed = ", ".join(f"{name} {count}" for name, count in counts.items())
+            raise Refused(
+                f"the partition counts changed: {listed}, at start {self._partitions}; a count is fixed for "
+                "the life of a prefix, take another prefix and replay"
+            )
+
+    def _delivers(self, side: Side) -> bool:
+        return side[1] in self._owned and side[1] not in self._held
+
+    def _position(self, place: TopicPartition) -> int:
+        return int(self._consumer.position(place, timeout_ms=ENDS_MS))
+
+    def _unstick(self) -> None:
+        # kafka-python 3.0.12 takes back what it set aside for a paused partition only while this slot is
+        # None, and leaves an exhausted object there; a set-aside partition is not fetched, so it would
+        # never deliver again.
+        fetcher = self._consumer._fetcher
+        if not fetcher._next_partition_records:
+            fetcher._next_partition_records = None

@@ -1,0 +1,160 @@
+"""One transaction: all outputs and the group's positions, or nothing.
+
+Guarantees:
+
+1. A transaction is committed only after every one of its records was acknowledged. A record whose
+   send failed may be in the log all the same, and a client whose batch failed may report a commit
+   that never happened; so a failed send never meets a commit, and its client is thrown away.
+2. Positions are sent with the group membership of the records' generation. A stale one is refused by
+   the broker (`StaleGeneration`), and the client stays.
+3. After any other failure the next client takes the same id: the broker then ends what was open
+   before it lets anything else happen. `settle` waits for that.
+
+Not guaranteed: that a transaction of which `TransactionFailed` was raised is absent, when the broker
+fell silent at its very commit. After `settle` the log tells.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from kafka import TopicPartition
+from kafka.errors import (
+    CommitFailedError,
+    FencedInstanceIdError,
+    InvalidProducerEpochError,
+    KafkaError,
+    KafkaTimeoutError,
+    ProducerFencedError,
+)
+
+from service.core.records import Outgoing, Topic
+from service.log.kafka.connect import DELIVERY_MS, Connection, Names, translated
+from service.log.kafka.outgoing import discard, send
+from service.log.kafka.watchdog import Watchdog
+from service.log.protocol import Fenced, LogError, StaleGeneration, TransactionFailed
+
+FLUSH_S = DELIVERY_MS / 1000 + 2
+OFFSETS_S = 10.0
+COMMIT_S = 30.0
+ABORT_S = 5.0
+STUCK_S = 120.0
+
+Ends = dict[tuple[Topic, int], int]
+_FENCED = (ProducerFencedError, InvalidProducerEpochError, FencedInstanceIdError)
+
+
+class Writer:
+    """The transactions of one stable transactional id, one after another. Not thread-safe."""
+
+    def __init__(
+        self, connection: Connection, names: Names, transactional_id: str, watchdog: Watchdog
+    ) -> None:
+        self._connection = connection
+        self._names = names
+        self._id = transactional_id
+        self._watchdog = watchdog
+        self._producer: Any = None
+
+    def settle(self) -> None:
+        """Take over the id: earlier holders are fenced, and what was open under it has ended.
+
+        Nothing happens while the client of this writer is in order. Raises Fenced, Unreachable, Refused.
+        """
+        if self._producer is not None:
+            return
+        doing = f"initialise transactions as {self._id}"
+        producer = self._connection.transactional(self._id)
+        try:
+            with self._watchdog.limit(STUCK_S, doing), translated(doing):
+                producer.init_transactions()
+        except LogError as error:
+            discard(producer)
+            if isinstance(error.__cause__, _FENCED):
+                raise self._fenced(error.__cause__) from error
+            raise
+        self._producer = producer
+
+    def write(
+        self, outputs: Sequence[Outgoing], positions: Mapping[TopicPartition, Any], member: Any
+    ) -> Ends:
+        """Commit `outputs`, and `positions` on behalf of group `member`, in one transaction.
+
+        Returns the offset after the last record of each partition written to.
+        Raises StaleGeneration, Fenced, TransactionFailed.
+        """
+        self.settle()
+        done = False
+        try:
+            with self._watchdog.limit(STUCK_S, f"a transaction of {self._id}"):
+                ends = self._transact(outputs, positions, member)
+                done = True
+                return ends
+        except CommitFailedError as error:
+            done = self._abort()
+            raise StaleGeneration(
+                "the group has moved on, the transaction was aborted; roll back and poll again"
+            ) from error
+        except _FENCED as error:
+            raise self._fenced(error) from error
+        except (KafkaError, OSError) as error:
+            cause = self._cause(error)
+            if isinstance(cause, _FENCED):
+                raise self._fenced(cause) from error
+            self._abort()
+            raise TransactionFailed(
+                f"a transaction of {self._id} was given up ({cause!r}); rebuild from the log"
+            ) from error
+        finally:
+            if not done:
+                self.drop()
+
+    def drop(self) -> None:
+        """Throw the client away; the next transaction, or `settle`, makes another."""
+        producer, self._producer = self._producer, None
+        if producer is not None:
+            discard(producer)
+
+    def _transact(
+        self, outputs: Sequence[Outgoing], positions: Mapping[TopicPartition, Any], member: Any
+    ) -> Ends:
+        producer = self._producer
+        producer.begin_transaction()
+        sent = [
+            (each.topic, each.partition, send(producer, self._names.to_broker[each.topic], each))
+            for each in outputs
+        ]
+        if sent:
+            producer.flush(FLUSH_S)
+        ends: Ends = {}
+        for topic, partition, future in sent:
+            # `get` raises what the broker said; a future that is not done is a failure, too.
+            ends[topic, partition] = max(ends.get((topic, partition), 0), future.get(0).offset + 1)
+        manager = producer._transaction_manager
+        if positions:
+            self._wait(manager.send_offsets_to_transaction(dict(positions), member), OFFSETS_S, "positions")
+        self._wait(manager.begin_commit(), COMMIT_S, "the commit")
+        return ends
+
+    def _wait(self, result: Any, seconds: float, what: str) -> None:
+        # The public calls are these two lines without a limit: they wait for ever while the broker is away.
+        self._producer._sender.wakeup()
+        if not result.wait(timeout_ms=seconds * 1000):
+            raise KafkaTimeoutError(f"{what} was not acknowledged within {seconds:g} s")
+
+    def _abort(self) -> bool:
+        """Whether the broker confirmed the abort, and the client can go on."""
+        try:
+            self._wait(self._producer._transaction_manager.begin_abort(), ABORT_S, "the abort")
+        except (KafkaError, OSError):
+            return False
+        return True
+
+    def _cause(self, error: BaseException) -> BaseException:
+        # Once the client is in error, its calls raise plain KafkaErrors that only mention the first one.
+        last = self._producer._transaction_manager.last_error if self._producer is not None else None
+        return last if isinstance(last, _FENCED) else error
+
+    def _fenced(self, error: BaseException) -> Fenced:
+        return Fenced(
+            f"another process took {self._id} ({error!r}); give each worker a `worker.slot` of its own"
+        )

@@ -1,0 +1,60 @@
+"""A last resort against calls of the client that never return.
+
+kafka-python waits without a limit in several places while a broker is away. Our own deadlines come
+first; where one of them does not help, the watchdog ends the process, so that its successor can go on.
+"""
+
+import itertools
+import os
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+GAVE_UP = 7
+TICK_S = 0.25
+
+
+def leave(what: str) -> None:
+    """End the process at once (exit code 7), with one line on stderr."""
+    sys.stderr.write(f"mistakebound: {what} did not return in time; ending the process\n")
+    sys.stderr.flush()
+    os._exit(GAVE_UP)
+
+
+class Watchdog:
+    """One thread that looks at open deadlines every quarter of a second, from any number of threads."""
+
+    def __init__(self, bark: Callable[[str], None] = leave) -> None:
+        self._bark = bark
+        self._open: dict[int, tuple[float, str]] = {}
+        self._numbers = itertools.count()
+        self._closed = threading.Event()
+        self._thread: threading.Thread | None = None
+
+    @contextmanager
+    def limit(self, seconds: float, what: str) -> Iterator[None]:
+        """Call `bark` with `what` when the block takes longer than this."""
+        if self._thread is None:
+            self._thread = threading.Thread(target=self._watch, name="kafka-watchdog", daemon=True)
+            self._thread.start()
+        number = next(self._numbers)
+        self._open[number] = (time.monotonic() + seconds, what)
+        try:
+            yield
+        finally:
+            self._open.pop(number, None)
+
+    def close(self) -> None:
+        """Stop watching."""
+        self._closed.set()
+        if self._thread is not None:
+            self._thread.join()
+
+    def _watch(self) -> None:
+        while not self._closed.wait(TICK_S):
+            now = time.monotonic()
+            for number, (deadline, what) in list(self._open.items()):
+                if now > deadline and self._open.pop(number, None) is not None:
+                    self._bark(what)
