@@ -1,0 +1,337 @@
+"""What only a file can suffer: kills, other processes, foreign content, missing rights, a full disk."""
+
+import contextlib
+import os
+import signal
+import sqlite3
+import subprocess
+import sys
+import tempfile
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from service.core.records import Outgoing, Position, Transaction
+from service.log import open_log
+from service.log.protocol import Fenced, Log, Refused, TransactionFailed, Unreachable
+from service.log.sqlite.database import Database
+from service.log.sqlite.log import SqliteLog
+from service.settings import LogSettings, Settings
+from tests.contract.worker import Worker, example, values
+
+
+def settings(path: Path) -> Settings:
+    return Settings(log=LogSettings(url=f"sqlite:{path}"))
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "log.db"
+
+
+@pytest.fixture
+def log(path: Path) -> Iterator[Log]:
+    with open_log(settings(path)) as log:
+        log.create_topics(2, {})
+        yield log
+
+
+COMMITS_FOR_EVER = """
+import sys
+from service.core.records import Outgoing, Position, Transaction
+from service.log import open_log
+from service.settings import LogSettings, Settings
+
+log = open_log(Settings(log=LogSettings(url=sys.argv[1])))
+session = log.join("child")
+generation = session.poll(0).generation
+done = (session.committed([0])[0] or Position(0, 0)).examples
+while True:
+    done += 1
+    outputs = [Outgoing(t, p, None, b"%d" % done) for t in ("predictions", "outcomes") for p in (0, 1)] * 100
+    session.commit(Transaction(outputs, {0: Position(done, 0, str(done))}), generation)
+    print(done, flush=True)
+"""
+
+DIES_IN_MID_TRANSACTION = """
+import os, signal, sys
+from service.core.records import Outgoing, Position, Transaction
+from service.log import open_log
+from service.log.sqlite import group
+from service.settings import LogSettings, Settings
+
+log = open_log(Settings(log=LogSettings(url=sys.argv[1])))
+session = log.join("child")
+generation = session.poll(0).generation
+group.store = lambda *arguments: os.kill(os.getpid(), signal.SIGKILL)
+outputs = [Outgoing("predictions", 0, None, bytes(100_000))] * 200
+session.commit(Transaction(outputs, {0: Position(1, 0)}), generation)
+"""
+
+
+@contextlib.contextmanager
+def child(code: str, path: Path) -> Iterator[subprocess.Popen[str]]:
+    """A process running `code` on the log at `path`; it does not outlive the block."""
+    root = Path(__file__).parents[2]
+    command = [sys.executable, "-c", code, f"sqlite:{path}"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=root) as process:
+        try:
+            yield process
+        finally:
+            process.kill()
+
+
+def test_a_kill_between_outputs_and_positions_leaves_nothing(log: Log, path: Path) -> None:
+    """With 20 MB of a transaction written and the process gone, the log is as it was, and goes on."""
+    with child(DIES_IN_MID_TRANSACTION, path) as process:
+        assert process.wait(60) == -signal.SIGKILL
+
+    assert values(log, "predictions", 0) == []
+    assert log.group_positions() == {0: None, 1: None}
+    worker = Worker(log).start()
+    worker.commit([Outgoing("predictions", 0, None, b"next")])
+    assert [record.offset for record in log.read("predictions", 0, 0)] == [0]
+
+
+@pytest.mark.faults
+def test_kills_at_any_moment_leave_whole_transactions(log: Log, path: Path) -> None:
+    """After each kill positions and outputs agree, and what the child reported as committed is there."""
+    for kill_after in (1, 3, 10, 30, 100):
+        with child(COMMITS_FOR_EVER, path) as process:
+            assert process.stdout
+            told = [int(process.stdout.readline()) for _ in range(kill_after)][-1]
+        position = log.group_positions()[0]
+        assert position
+        assert position.examples >= told
+        assert position.metadata == str(position.examples)
+        expected = [b"%d" % n for n in range(1, position.examples + 1) for _ in range(100)]
+        for topic in ("predictions", "outcomes"):
+            assert [values(log, topic, partition) for partition in (0, 1)] == [expected, expected]
+
+
+def test_a_worker_in_another_process_is_fenced(log: Log, path: Path) -> None:
+    """A session that joins here, under any slot, ends the child's; what it has written stays."""
+    with child(COMMITS_FOR_EVER, path) as process:
+        assert process.stdout
+        process.stdout.readline()
+        session = log.join("another slot")
+        assert process.wait(60) == 1
+
+    committed = session.committed([0])[0]
+    assert committed
+    assert values(log, "predictions", 0)[-1] == b"%d" % committed.examples
+
+
+def test_the_fenced_learn_it_from_poll(log: Log) -> None:
+    """Also a worker without anything to commit ends."""
+    first = Worker(log, "a").start()
+    Worker(log, "b").start()
+
+    with pytest.raises(Fenced):
+        first.poll()
+
+
+def test_two_processes_may_write_at_the_same_time(log: Log, path: Path) -> None:
+    """While the child commits, appends from several threads here are neither lost nor torn."""
+    with child(COMMITS_FOR_EVER, path) as process:
+        assert process.stdout
+        process.stdout.readline()
+
+        def append(name: int) -> None:
+            for n in range(50):
+                log.append([example(name % 2, b"%d-%d" % (name, n)), Outgoing("labels", 0, None, b"l")])
+
+        threads = [threading.Thread(target=append, args=(name,)) for name in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+
+    for name in range(4):
+        own = [
+            value for value in values(log, "examples", name % 2) if (value or b"").startswith(b"%d-" % name)
+        ]
+        assert own == [b"%d-%d" % (name, n) for n in range(50)]
+    assert len(values(log, "labels", 0)) == 200
+
+
+def test_processes_may_create_the_log_at_the_same_time(path: Path) -> None:
+    """Exactly one makes each topic; nobody fails."""
+    create = (
+        "import sys; from service.log import open_log; from service.settings import *\n"
+        "log = open_log(Settings(log=LogSettings(url=sys.argv[1])))\n"
+        "print(len(log.create_topics(2, {})))"
+    )
+    with contextlib.ExitStack() as running:
+        processes = [running.enter_context(child(create, path)) for _ in range(4)]
+        made = [process.communicate(timeout=60)[0].strip() for process in processes]
+
+    assert sorted(made) == ["0", "0", "0", "6"]
+
+
+@pytest.mark.parametrize("content", [b"not a database, whatever its name " * 100, b"short"])
+def test_a_file_that_is_no_database_is_named_and_left_alone(path: Path, content: bytes) -> None:
+    """The error says which file; not a byte of it changes."""
+    path.write_bytes(content)
+    with pytest.raises(Unreachable, match=r"log\.db.*not a database"):
+        open_log(settings(path))
+
+    assert path.read_bytes() == content
+
+
+def test_another_programs_database_is_refused_and_left_alone(path: Path) -> None:
+    """Tables of somebody else are a reason to stop, not to add ours."""
+    with sqlite3.connect(path) as connection:
+        connection.execute("CREATE TABLE customers (name)")
+    connection.close()
+    before = path.read_bytes()
+    with pytest.raises(Refused, match=r"log\.db is another program's"):
+        open_log(settings(path))
+
+    assert path.read_bytes() == before
+
+
+def test_another_format_is_refused(log: Log, path: Path) -> None:
+    """A log of a later version is not guessed at."""
+    with sqlite3.connect(path) as connection:
+        connection.execute("PRAGMA user_version = 99")
+    connection.close()
+
+    with pytest.raises(Refused, match="format 99"):
+        open_log(settings(path))
+
+
+def test_an_empty_file_becomes_a_log(path: Path) -> None:
+    """As `mktemp` leaves it."""
+    path.touch()
+    with open_log(settings(path)) as log:
+        assert log.describe()["examples"] is None
+        assert len(log.create_topics(1, {})) == 6
+
+
+def test_a_folder_that_is_not_there_is_named(tmp_path: Path) -> None:
+    """Also where a file stands in its place."""
+    (tmp_path / "file").touch()
+    for folder in (tmp_path / "no", tmp_path / "file"):
+        with pytest.raises(Unreachable, match=f"{folder} is not a folder"):
+            open_log(settings(folder / "log.db"))
+
+
+@pytest.fixture
+def as_somebody_without_rights() -> Iterator[None]:
+    """File permissions do not bind root, so root becomes nobody for the time of the test."""
+    if os.geteuid() != 0:
+        yield
+        return
+    os.seteuid(65534)
+    try:
+        yield
+    finally:
+        os.seteuid(0)
+
+
+@pytest.fixture
+def locked_folder() -> Iterator[Path]:
+    """A folder, reachable by everybody, in which nobody may write."""
+    with tempfile.TemporaryDirectory() as folder:
+        Path(folder).chmod(0o555)
+        yield Path(folder)
+        Path(folder).chmod(0o755)
+
+
+@pytest.mark.usefixtures("as_somebody_without_rights")
+def test_a_folder_that_cannot_be_written_is_named(locked_folder: Path) -> None:
+    """The error gives the file and the remedy."""
+    with (
+        open_log(settings(locked_folder / "log.db")) as log,
+        pytest.raises(
+            Unreachable, match=rf"{locked_folder}/log\.db.*write access to the file and to its folder"
+        ),
+    ):
+        log.create_topics(1, {})
+
+
+def test_a_lock_held_too_long_fails_the_transaction(log: Log, path: Path) -> None:
+    """The worker is told what holds it up, and nothing of the transaction is written, then or later."""
+    other = SqliteLog(settings(path), Database(path, busy_timeout_s=0.05))
+    worker = Worker(other).start()
+    holder = sqlite3.connect(path, isolation_level=None)
+    holder.execute("BEGIN IMMEDIATE")
+    with pytest.raises(TransactionFailed, match="another process holds its write lock"):
+        worker.commit([Outgoing("predictions", 0, None, b"never")])
+    with pytest.raises(Unreachable, match="another process holds its write lock"):
+        other.append([example(0, b"never")])
+    holder.execute("COMMIT")
+    holder.close()
+
+    worker.commit([Outgoing("predictions", 0, None, b"once")])
+    assert values(log, "predictions", 0) == [b"once"]
+    assert values(log, "examples", 0) == []
+    other.close()
+
+
+def test_a_full_disk_fails_the_transaction(log: Log, path: Path) -> None:
+    """Here sqlite's own page limit stands for the disk: the transaction is gone, the log is whole."""
+    worker = Worker(log).start()
+    database = log._database  # type: ignore[attr-defined]
+    pages = database.rows("PRAGMA page_count")[0][0]
+    database.rows(f"PRAGMA max_page_count = {pages + 10}")
+    with pytest.raises(TransactionFailed, match="make room"):
+        worker.commit([Outgoing("predictions", 0, None, bytes(1_000_000))])
+    database.rows("PRAGMA max_page_count = 1000000")
+
+    assert values(log, "predictions", 0) == []
+    worker.commit([Outgoing("predictions", 0, None, b"fits")])
+    assert values(log, "predictions", 0) == [b"fits"]
+
+
+def test_every_commit_reaches_the_disk(log: Log) -> None:
+    """WAL with synchronous=FULL: neither a kill nor a power cut takes back what was reported."""
+    database = log._database  # type: ignore[attr-defined]
+
+    assert database.rows("PRAGMA journal_mode") == [("wal",)]
+    assert database.rows("PRAGMA synchronous") == [(2,)]
+
+
+def test_connections_of_ended_threads_are_closed(log: Log) -> None:
+    """A server with a thread a request does not pile up open files."""
+    database = log._database  # type: ignore[attr-defined]
+    for _ in range(20):
+        thread = threading.Thread(target=log.group_positions)
+        thread.start()
+        thread.join()
+
+    assert len(database._connections) <= 2
+
+
+def test_a_closed_log_says_so(path: Path) -> None:
+    """Closing twice is nothing; using it afterwards is an error in our words."""
+    log = open_log(settings(path))
+    log.create_topics(1, {})
+    log.close()
+    log.close()
+
+    with pytest.raises(Unreachable, match="was closed"):
+        log.append([example(0, b"v")])
+
+
+def test_people_can_read_the_log_with_a_sqlite_shell(log: Log, path: Path) -> None:
+    """The view `readable` shows topics by name and values as text."""
+    log.append([Outgoing("labels", 1, b"k", b'{"id": "a"}', (), 5)])
+    connection = sqlite3.connect(path)
+
+    assert connection.execute("SELECT * FROM readable").fetchall() == [
+        ("labels", 1, 0, 5, "k", '{"id": "a"}')
+    ]
+    connection.close()
+
+
+def test_positions_are_committed_without_outputs(log: Log) -> None:
+    """A step may only move positions."""
+    worker = Worker(log).start()
+    receipt = worker.session.commit(Transaction((), {1: Position(0, 0, "only")}), worker.generation)
+
+    assert receipt.ends == {}
+    assert log.group_positions() == {0: None, 1: Position(0, 0, "only")}
