@@ -8,6 +8,7 @@ The only place that reads `MISTAKEBOUND_*` variables; nothing is read at import.
 """
 
 import difflib
+import re
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -160,7 +161,10 @@ def _from_flags(sets: Sequence[str], log_url: str | None, problems: list[Problem
         key, equals, text = item.partition("=")
         key = key.strip()
         if not equals:
-            problems.append(Problem("--set", f"{masked_text(item)} has no value", "Write --set key=value"))
+            # Of a slip such as `password:value` only the name may be shown.
+            name = re.match(r"[\w.-]*", item)
+            given = name.group() if name is not None and is_secret(item) else masked_text(item)
+            problems.append(Problem("--set", f"{given} has no value", "Write --set key=value"))
             continue
         yield from _known(key, _parsed(key, text), Origin("flag", "--set"), problems)
     if log_url is not None:
@@ -232,23 +236,22 @@ def _nested(given: Mapping[str, _Given]) -> dict[str, dict[str, Any]]:
 
 
 def _invalid(one: _Given, details: Sequence[ErrorDetails]) -> Problem:
-    wrong = " or ".join(
-        dict.fromkeys(
-            detail["msg"]
-            .removeprefix("Value error, ")
-            .replace("Input should be", "must be")
-            .replace("String should", "must")
-            for detail in details
-        )
-    )
-    key = keys()[one.key]
-    if key.choices:
+    key = keys().get(one.key)
+    types = {detail["type"] for detail in details}
+    wrong = " or ".join(dict.fromkeys(_reworded(detail["msg"]) for detail in details))
+    if key is None:
+        remedy = "`mistakebound config schema` says what it may be"
+    elif key.choices:
         near = difflib.get_close_matches(str(one.value), key.choices, n=1)
         remedy = f"Did you mean {near[0]}?" if near else f"Choose one of {', '.join(key.choices)}"
-    elif any("time_delta" in detail["type"] for detail in details):
-        remedy = "Write seconds (3600) or ISO 8601 (PT1H, P7D)"
-    elif "pointer" in str(details[0].get("ctx", "")) or details[0]["type"] == "string_pattern_mismatch":
-        remedy = "Write a JSON pointer such as /id or /payload/id"
+    elif any("time_delta" in kind for kind in types):
+        wrong, remedy = "not a duration", "Write seconds (3600) or ISO 8601 (PT1H, P7D)"
+    elif "string_pattern_mismatch" in types:
+        wrong, remedy = "not a JSON pointer", "Write one such as /id or /payload/id"
     else:
-        remedy = f"It is: {key.meaning}"
+        remedy = f"Meaning: {key.meaning}"
     return Problem(one.key, wrong, remedy, one.value, one.origin)
+
+
+def _reworded(text: str) -> str:
+    return text.removeprefix("Value error, ").replace("Input should be", "must be")

@@ -101,6 +101,10 @@ def _log_url(url: str) -> Iterator[Problem]:
         return
     if colon and scheme == "kafka" and rest.startswith("//"):
         servers = rest.removeprefix("//").rstrip("/").split(",")
+        if "@" in rest:
+            remedy = "Set kafka.sasl_plain_username and kafka.sasl_plain_password instead"
+            yield Problem("log.url", "credentials do not belong in the URL", remedy, url)
+            return
         for server in servers:
             if (wrong := _host_port(server)) is not None:
                 yield Problem("log.url", f"{wrong} in {server!r}", f"Write {_LOG_FORMS}", url)

@@ -16,6 +16,9 @@ if TYPE_CHECKING:
     from service.core.records import Record, Topic
     from service.log.protocol import Log
 
+CHUNK_OFFSETS = 2_000
+"""Held in memory for each partition of each topic."""
+
 
 def record(
     file: Annotated[str, typer.Argument(metavar="FILE|-", help="Where to write; - is stdout.")],
@@ -28,7 +31,8 @@ def record(
 ) -> None:
     """Write what the log holds to a file.
 
-    Committed records only, in record-time order, up to the ends at the start. The same log gives the same bytes. A file is written whole or not at all.
+    Committed records only, in record-time order, up to the ends at the start. The same log gives the
+    same bytes. A file is written whole or not at all.
     """
     from service.commands.recorded import ordered
     from service.core.recording import encode, encode_header
@@ -52,7 +56,13 @@ def _sides(log: "Log", topics: "tuple[Topic, ...]", partitions: int) -> "list[It
         for topic in topics
         for partition in range(partitions)
     ]
-    return [log.read(topic, partition, low, high) for topic, partition, low, high in ends if low < high]
+    return [_chunks(log, *end) for end in ends]
+
+
+def _chunks(log: "Log", topic: "Topic", partition: int, low: int, high: int) -> "Iterator[Record]":
+    """Read in short ranges, each to its end, so that one connection serves all sides of the merge."""
+    for start in range(low, high, CHUNK_OFFSETS):
+        yield from list(log.read(topic, partition, start, min(start + CHUNK_OFFSETS, high)))
 
 
 def _topics(names: list[str] | None) -> "tuple[Topic, ...]":

@@ -15,7 +15,7 @@ def ordered(sides: Iterable[Iterable[Record]]) -> Iterator[Record]:
 
     A record whose time lies below an earlier one of its own partition counts as of that time, so offset
     order is kept. Equal times: examples, labels, then the worker's topics; then partition. Holds one
-    record of each side in memory.
+    record of each side.
     """
     for _, record in heapq.merge(*map(_timed, sides), key=lambda pair: pair[0]):
         yield record

@@ -33,8 +33,8 @@ def send(
 ) -> None:
     """Send messages, or a recording's inputs.
 
-    Messages come as one JSON object a line; a message's key is its id. A recording keeps keys, values, headers and record times; partitions too,
-    where the log has as many.
+    Messages come as one JSON object a line; a message's key is its id. A recording keeps keys, values,
+    headers and record times; partitions too, where the log has as many.
     """
     from service.core.records import INPUTS
 
@@ -55,12 +55,30 @@ def send(
                     ExitCode.USAGE, f"{file} is no recording: name the topic, examples or labels"
                 )
             outgoing = _messages(settings, chosen, whole)
-        sent = reached.append(outgoing)
-    message(f"sent {sent} records")
+        good = UntilWrong(outgoing)
+        message(f"sent {reached.append(good)} records")
+    if good.wrong is not None:
+        raise good.wrong
+
+
+class UntilWrong:
+    """Ends before the first wrong line instead of raising, so that all before it is sent for sure."""
+
+    def __init__(self, outgoing: "Iterator[Outgoing]") -> None:
+        self._outgoing = outgoing
+        self.wrong: Exception | None = None
+
+    def __iter__(self) -> "Iterator[Outgoing]":
+        from service.core.recording import RecordingError
+
+        try:
+            yield from self._outgoing
+        except (CommandError, RecordingError) as error:
+            self.wrong = error
 
 
 def _messages(settings: "Settings", topic: "Topic", lines: Iterable[bytes]) -> "Iterator[Outgoing]":
-    """Each line as it is, under its id. A line without an id stops here, what came before it is sent."""
+    """Each line as it is, under its id. Raises CommandError at a line without an id."""
     from service.commands.message_key import key_of
     from service.core.records import Outgoing
 

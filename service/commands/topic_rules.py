@@ -65,8 +65,8 @@ def findings(described: Mapping[Topic, TopicDescription | None], settings: Setti
             )
             continue
         yield _count(topic, description, described)
-        # A log without such settings keeps everything: there is nothing to check.
-        if description.config:
+        # A sqlite file keeps everything as it was written, whatever its topics' settings say.
+        if not (settings.log.url or "").startswith("sqlite:"):
             yield from _configured(topic, description, settings.labels.max_delay)
 
 
