@@ -90,6 +90,12 @@ class Model:
         self.learner.fold(partition, self.features(update.features), positive, sum(update.clock))
         return True
 
+    def inherit(self, partition: int, update: Update) -> None:
+        """Fold an update of the epoch that this one is based on: as an initial weight, of no count."""
+        positive = self.reader.class_of(update.label) == 0
+        self.learner.fold(partition, self.features(update.features), positive, 0)
+        self._encoded = None
+
     def begin(self) -> None:
         """What follows can be rolled back."""
         self._before = (list(self.updates), list(self.clock))

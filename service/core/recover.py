@@ -6,7 +6,6 @@ needed is always safe: an entry leaves by its own offset, and memory is first-in
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 
 from msgspec import DecodeError
 from msgspec.json import decode
@@ -16,14 +15,11 @@ from service.core.inputs import InputReader
 from service.core.ledger import Ledger, Parked, Waiting, zero
 from service.core.messages import (
     Decision,
-    Epoch,
     Marks,
     Outcomes,
     read_outcomes,
     read_prediction,
-    read_update,
 )
-from service.core.model import Model
 from service.core.records import Position, Record
 
 
@@ -128,26 +124,3 @@ def _check(last: Outcomes, position: Position) -> None:
             f"{position.examples} and {position.labels}; "
             "somebody has moved the offsets of this group; set them back to the former"
         )
-
-
-@dataclass(slots=True)
-class UpdateFold:
-    """Folds one partition of `updates` into a model, epoch records included."""
-
-    model: Model
-    partition: int
-    next_offset: int = 0
-    epoch: Epoch | None = None
-    """The newest epoch record read."""
-
-    def fold(self, records: Iterable[Record]) -> int:
-        """Fold records in log order; returns how many updates were new. Raises BadLog."""
-        folded = 0
-        for record in records:
-            self.next_offset = record.offset + 1
-            message = read_update(record)
-            if isinstance(message, Epoch):
-                self.epoch = message
-            else:
-                folded += self.model.follow(self.partition, message)
-        return folded

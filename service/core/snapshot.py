@@ -13,9 +13,9 @@ from msgspec import Struct
 
 from service.core.faults import BadSnapshot
 from service.core.ledger import Ledger, Parked, Remembered, Waiting
-from service.core.messages import Tallies
+from service.core.messages import Epoch, Tallies
 from service.core.model import Snapshot
-from service.core.records import TOPICS, Topic
+from service.core.records import TOPICS
 from service.settings import LabelSettings, Settings
 
 FORMAT = 1
@@ -43,7 +43,9 @@ class Checkpoint(Struct, frozen=True):
     topics: dict[str, str]
     """Logical topic -> id on the log."""
     settings: str
-    """Digest of the epoch's settings."""
+    """Digest of the settings that it was made with."""
+    epochs: list[Epoch]
+    """Every epoch of the log so far."""
     model: Snapshot
     updates_next: list[int]
     """Next offset to fold of each partition of `updates`."""
@@ -75,7 +77,7 @@ def decode(content: bytes) -> Checkpoint:
     return found
 
 
-def check_belongs(checkpoint: Checkpoint, group: str, topics: Mapping[Topic, str], partitions: int) -> None:
+def check_belongs(checkpoint: Checkpoint, group: str, topics: Mapping[str, str], partitions: int) -> None:
     """Raises BadSnapshot unless the checkpoint was made from this log by this group."""
     if checkpoint.group != group:
         raise BadSnapshot(f"it belongs to the group {checkpoint.group!r}, not {group!r}")

@@ -105,6 +105,10 @@ class Session(Protocol):
         """
         ...
 
+    def ends(self, sides: Iterable[tuple[Topic, int]]) -> dict[tuple[Topic, int], int]:
+        """Last stable offset of each side, as the log says now; one round trip for all."""
+        ...
+
     def pause(self, sides: Iterable[tuple[Topic, int]]) -> None:
         """Stop delivering these (topic, partition); their position stays."""
         ...

@@ -17,18 +17,18 @@ from typing import Any
 from kafka import ConsumerRebalanceListener, OffsetAndMetadata, TopicPartition
 
 from service.core.records import INPUTS, Position, Topic, Transaction
-from service.log.kafka.admin import places_of, positions_of
 from service.log.kafka.connect import Connection, Names, translated
+from service.log.kafka.positions import fetch_positions
 from service.log.kafka.transact import Writer
 from service.log.kafka.watchdog import Watchdog
-from service.log.protocol import Polled, Receipt, Refused, StaleGeneration
+from service.log.protocol import Polled, Receipt, Refused, StaleGeneration, TransactionFailed, Unreachable
 
 METADATA_BYTES = 4_096
-COMMITTED_MS = 45_000  # above transaction time-out, plus the broker's scan for timed-out ones
 ENDS_MS = 10_000
 STUCK_S = 90.0
 SLICE_MS = 100
 LEAVE_MS = 5_000
+LOOK_UP_S = 30.0
 
 Side = tuple[Topic, int]
 
@@ -83,6 +83,7 @@ class KafkaSession:
         self._assignments = Assignments(self._consumer)
         self._inputs = [names.to_broker[topic] for topic in INPUTS]
         self._consumer.subscribe(self._inputs, listener=self._assignments)
+        self._look_up_inputs()
 
     def poll(self, timeout_s: float) -> Polled:
         """Records of the owned partitions, waiting at most `timeout_s` for the first."""
@@ -105,14 +106,8 @@ class KafkaSession:
 
     def committed(self, partitions: Iterable[int]) -> dict[int, Position | None]:
         """Committed positions, after every transaction that was open on them has ended."""
-        wanted = sorted(partitions)
         self._writer.settle()
-        doing = "read the committed positions (a transaction of their previous owner may still be open)"
-        with self._watchdog.limit(COMMITTED_MS / 1000 + STUCK_S, doing), translated(doing):
-            found = self._consumer._coordinator.fetch_committed_offsets(
-                places_of(self._names, wanted), timeout_ms=COMMITTED_MS
-            )
-        return positions_of(self._names, wanted, found)
+        return fetch_positions(self._consumer, self._names, sorted(partitions), self._watchdog)
 
     def seek(self, partition: int, examples: int, labels: int) -> None:
         """Read both inputs of an owned partition from these offsets on."""
@@ -130,13 +125,22 @@ class KafkaSession:
         places = {self._names.at(*side): side for side in sides if self._delivers(side)}
         if not places:
             return set()
+        ends = self.ends(places.values())
+        with self._watchdog.limit(STUCK_S, "ask for the positions"), translated("ask for the positions"):
+            return {
+                side for place, side in places.items() if side in ends and self._position(place) >= ends[side]
+            }
+
+    def ends(self, sides: Iterable[Side]) -> dict[Side, int]:
+        """Last stable offset of each side, as the broker says now."""
+        places = {self._names.at(*side): side for side in sides}
         doing = "ask for the last stable offsets"
         with self._watchdog.limit(STUCK_S, doing), translated(doing):
             try:
-                ends = self._consumer.end_offsets(list(places), timeout_ms=ENDS_MS)
+                found = self._consumer.end_offsets(list(places), timeout_ms=ENDS_MS)
             except KeyError:  # a topic that the client has not looked up yet
-                return set()
-            return {side for place, side in places.items() if self._position(place) >= ends[place]}
+                return {}
+            return {side: int(found[place]) for place, side in places.items()}
 
     def pause(self, sides: Iterable[Side]) -> None:
         """Stop delivering these sides; their position stays."""
@@ -157,7 +161,7 @@ class KafkaSession:
     def commit(self, transaction: Transaction, generation: int) -> Receipt:
         """Write outputs and positions in one transaction of `generation`.
 
-        Raises StaleGeneration, Fenced, TransactionFailed; ValueError for a transaction that no broker takes.
+        Raises StaleGeneration, Fenced, TransactionFailed.
         """
         if generation != self._generation or generation != self._assignments.count:
             raise StaleGeneration(f"the transaction is of generation {generation}, now is {self._generation}")
@@ -169,8 +173,10 @@ class KafkaSession:
                 raise StaleGeneration(f"partition {partition} is not owned in generation {generation}")
             size = len(position.metadata.encode())
             if size > METADATA_BYTES:
-                raise ValueError(
-                    f"metadata of partition {partition} takes {size} bytes, a broker takes {METADATA_BYTES}"
+                # The broker would refuse it too, and leave the client of no use.
+                raise TransactionFailed(
+                    f"metadata of partition {partition} takes {size} bytes, a broker takes {METADATA_BYTES}; "
+                    "nothing was sent"
                 )
             offsets = (position.examples, position.metadata), (position.labels, "")
             for topic, (offset, metadata) in zip(INPUTS, offsets, strict=True):
@@ -198,6 +204,15 @@ class KafkaSession:
         self._owned = tuple(sorted(examples))
         self._held = set(self._owned)
         self._paused.clear()
+
+    def _look_up_inputs(self) -> None:
+        # A member that leads the group before it has heard of its topics assigns nothing, to everybody.
+        cluster, end = self._consumer._cluster, time.monotonic() + LOOK_UP_S
+        while any(cluster.partitions_for_topic(name) is None for name in self._inputs):
+            if time.monotonic() > end:
+                raise Unreachable(f"the broker tells nothing of {', '.join(self._inputs)} in {LOOK_UP_S:g} s")
+            cluster.request_update()
+            time.sleep(0.01)
 
     def _check_counts(self) -> None:
         # What the client last heard: it asks again every `metadata_max_age_ms`, 30 s by default.

@@ -70,11 +70,13 @@ class SqliteSession:
             self._next[at] = offset
 
     def drained(self, sides: Iterable[Side]) -> set[Side]:
+        ends = self.ends(sides)
+        return {at for at, end in ends.items() if at in self._next and self._next[at] >= end}
+
+    def ends(self, sides: Iterable[Side]) -> dict[Side, int]:
         asked = {at: self._sides[self._input(*at)] for at in sides}
         watermarks = rows.watermarks(self._database, asked.values())
-        return {
-            at for at, side in asked.items() if at in self._next and self._next[at] >= watermarks[side][1]
-        }
+        return {at: watermarks[side][1] for at, side in asked.items()}
 
     def pause(self, sides: Iterable[Side]) -> None:
         self._paused.update(self._input(*at) for at in sides)

@@ -1,0 +1,78 @@
+"""The fold of `updates` to a model: the same from any reader, whenever and however often it is made.
+
+An epoch begins with a record in every partition. Updates of older epochs count only where the new epoch
+is based on one: then its rows start from that version, folded with clock 0, as initial weights that no
+example of the new epoch has paid for.
+"""
+
+from collections.abc import Iterable
+
+from service.core.faults import BadLog
+from service.core.messages import Epoch, Update, read_update
+from service.core.model import Model, Snapshot
+from service.core.records import Record
+from service.settings import Settings
+
+
+class Fold:
+    """Folds all partitions of `updates`; a newer epoch on the way asks for a fresh start."""
+
+    def __init__(self, settings: Settings, partitions: int, epochs: Iterable[Epoch] = ()) -> None:
+        self.epochs: dict[int, Epoch] = {epoch.epoch: epoch for epoch in epochs}
+        self.model = Model(settings, partitions, max(self.epochs, default=0))
+        self.next_offsets = [0] * partitions
+        self._inherited = self._base_versions()
+        self._folded: dict[tuple[int, int], int] = {}
+
+    @property
+    def epoch(self) -> Epoch | None:
+        """The newest epoch; None before the first."""
+        return self.epochs.get(self.model.epoch)
+
+    def restore(self, snapshot: Snapshot, next_offsets: list[int]) -> None:
+        """Go on from a checkpoint of the newest epoch known here."""
+        assert snapshot.epoch == self.model.epoch
+        self.model.restore(snapshot)
+        self.next_offsets = list(next_offsets)
+        for epoch, versions in self._inherited.items():
+            self._folded |= {(epoch, p): n for p, n in enumerate(versions)}
+
+    def fold(self, partition: int, records: Iterable[Record]) -> bool:
+        """Fold records in log order. False: an epoch newer than all known began; start afresh with `epochs`.
+
+        Raises BadLog.
+        """
+        for record in records:
+            message = read_update(record)
+            if isinstance(message, Epoch):
+                if message.epoch not in self.epochs:
+                    self.epochs[message.epoch] = message
+                    if self.model.epoch != 0:
+                        return False
+                    self.model.epoch = message.epoch
+                    self._inherited = self._base_versions()
+                    if self._inherited:
+                        return False
+            elif message.epoch in self._inherited:
+                self._inherit(partition, message)
+            else:
+                self.model.follow(partition, message)
+            self.next_offsets[partition] = record.offset + 1
+        return True
+
+    def _inherit(self, partition: int, update: Update) -> None:
+        known = self._folded.get((update.epoch, partition), 0)
+        if known < update.n <= self._inherited[update.epoch][partition]:
+            if update.n != known + 1:
+                raise BadLog(f"updates-{partition}: update {update.n} follows {known}; some are missing")
+            self._folded[update.epoch, partition] = update.n
+            self.model.inherit(partition, update)
+
+    def _base_versions(self) -> dict[int, list[int]]:
+        """Epoch -> how many of its updates of each partition count, for every epoch below the newest."""
+        versions: dict[int, list[int]] = {}
+        epoch = self.epochs.get(self.model.epoch)
+        while epoch is not None and epoch.base is not None:
+            versions[epoch.base.epoch] = list(epoch.base.updates)
+            epoch = self.epochs.get(epoch.base.epoch)
+        return versions

@@ -1,0 +1,195 @@
+"""What a worker does when partitions become its own: committed positions, then the logs, then work.
+
+1. Committed positions first: the answer waits until the previous owner's transaction has ended.
+2. Then `updates` of all partitions to the high watermark, from a checkpoint or from the start.
+3. Then `predictions` and `outcomes` of each partition from the marks (or the checkpoint) to the high
+   watermark. A ledger held already is kept only if the committed position is our own last one.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+import structlog
+
+from service.core.faults import BadLog
+from service.core.fold import Fold
+from service.core.ledger import Ledger
+from service.core.messages import Epoch, Marks, encode, read_outcomes
+from service.core.model import Model
+from service.core.records import OUTPUTS, Position, Record, Topic
+from service.core.recover import read_marks, rebuild
+from service.core.snapshot import Checkpoint, LedgerSnapshot, thaw
+from service.core.state import Limits, State
+from service.log.protocol import Log, OffsetLost, Refused, Session
+from service.settings import Settings
+from service.worker.epochs import refuse_changed
+
+_log = structlog.get_logger(__name__)
+
+
+@dataclass(slots=True)
+class Held:
+    """What the worker has, between assignments."""
+
+    state: State
+    fold: Fold
+    positions: dict[int, Position] = field(default_factory=dict)
+    """Our own last committed position of each owned partition."""
+
+
+def fold_updates(log: Log, settings: Settings, checkpoint: Checkpoint | None) -> Fold:
+    """Fold all `updates` to the high watermark. Raises Refused, BadLog, Unreachable."""
+    partitions = log.partitions
+    fold = Fold(settings, partitions, checkpoint.epochs if checkpoint is not None else ())
+    if checkpoint is not None and checkpoint.model.epoch == fold.model.epoch:
+        fold.restore(checkpoint.model, checkpoint.updates_next)
+    else:
+        fold.next_offsets = _starts(log)
+    while not catch_up(log, fold):
+        fold = Fold(settings, partitions, fold.epochs.values())
+        fold.next_offsets = _starts(log)
+    if fold.epoch is None:
+        raise Refused("`updates` holds no epoch; start the worker with `mistakebound run` first")
+    return fold
+
+
+def catch_up(log: Log, fold: Fold) -> bool:
+    """Fold what came since; False where a newer epoch began."""
+    return all(fold.fold(p, log.read("updates", p, start)) for p, start in enumerate(fold.next_offsets))
+
+
+def _starts(log: Log) -> list[int]:
+    """Where each partition of `updates` starts. Raises Refused when its first records are gone."""
+    starts = [log.low_watermark("updates", p) for p in range(log.partitions)]
+    for p, start in enumerate(starts):
+        if start > 0:
+            raise Refused(
+                f"updates-{p} starts at offset {start}: its first updates were deleted, and no checkpoint "
+                "covers them. Restore a checkpoint, or take another log.prefix and replay the inputs there"
+            )
+    return starts
+
+
+def take_over(
+    log: Log,
+    session: Session,
+    settings: Settings,
+    partitions: Iterable[int],
+    held: Held | None,
+    checkpoint: Checkpoint | None,
+    *,
+    from_outcomes: bool = False,
+) -> Held:
+    """Everything that the owner of `partitions` must hold, with the session placed to go on.
+
+    `from_outcomes`: where the group's offsets are lost, go on from the newest committed outcomes record.
+    Raises Refused, BadLog, Unreachable. With a checkpoint, the fault may be the checkpoint's.
+    """
+    owned = sorted(partitions)
+    committed = session.committed(owned)
+    if held is not None and catch_up(log, held.fold):
+        fold = held.fold
+    else:
+        held, fold = None, fold_updates(log, settings, checkpoint)
+    assert fold.epoch is not None
+    refuse_changed(fold.epoch, settings)
+    ledgers: dict[int, Ledger] = {}
+    positions: dict[int, Position] = {}
+    for p in owned:
+        position = committed[p]
+        if position is None and from_outcomes:
+            position = _from_outcomes(log, p)
+        if position is None:
+            ledgers[p] = _first(log, settings, p, committed_none_hint=not from_outcomes)
+        elif held is not None and held.positions.get(p) == position:
+            ledgers[p] = held.state.ledgers[p]
+        else:
+            frozen = None if checkpoint is None else checkpoint.ledgers.get(p)
+            ledgers[p] = _ledger(log, settings, p, position, frozen, fold.model)
+        if position is not None:
+            positions[p] = position
+        _check_tally(fold.model, p, ledgers[p])
+        fold.model.clock[p] = max(fold.model.clock[p], ledgers[p].tallies.epoch.examples["labelled"])
+        session.seek(p, ledgers[p].examples_next, ledgers[p].labels_next)
+    limits = Limits(**{topic.replace("-", "_"): log.max_record_bytes(topic) for topic in OUTPUTS})
+    return Held(State(settings, fold.model, ledgers, limits), fold, positions)
+
+
+def _ledger(
+    log: Log,
+    settings: Settings,
+    partition: int,
+    position: Position,
+    frozen: LedgerSnapshot | None,
+    model: Model,
+) -> Ledger:
+    marks = read_marks(position)
+    ledger = Ledger(settings.labels)
+    if frozen is not None and frozen.outcomes_end <= log.high_watermark("outcomes", partition):
+        ledger = thaw(frozen, settings.labels)
+        marks = Marks(frozen.predictions_end, frozen.outcomes_end, marks.s)
+    else:
+        ledger.predictions_end, ledger.outcomes_end = marks.p, marks.o
+    try:
+        return rebuild(
+            ledger,
+            model.reader,
+            position,
+            marks,
+            model.epoch,
+            log.read("predictions", partition, marks.p),
+            log.read("outcomes", partition, marks.o),
+        )
+    except OffsetLost as error:
+        raise OffsetLost(
+            f"{error}. Partition {partition} still needs its records from there: raise the retention of "
+            "`predictions` and `outcomes` (`mistakebound topics check`)"
+        ) from None
+
+
+def _first(log: Log, settings: Settings, partition: int, *, committed_none_hint: bool) -> Ledger:
+    """A partition that the group never committed: only if its outputs hold nothing committed."""
+    for topic in ("predictions", "outcomes"):
+        if _any(log, topic, partition):
+            hint = "; start with --resume-from-outcomes to go on from there" if committed_none_hint else ""
+            raise Refused(
+                f"the group {settings.group!r} has no committed offset for partition {partition}, but "
+                f"{topic} holds its work: the offsets were lost, or the group was renamed, and starting over "
+                f"would predict every example twice{hint}"
+            )
+    ledger = Ledger(settings.labels)
+    ledger.examples_next = log.low_watermark("examples", partition)
+    ledger.labels_next = log.low_watermark("labels", partition)
+    return ledger
+
+
+def _any(log: Log, topic: Topic, partition: int) -> bool:
+    return next(iter(log.read(topic, partition, log.low_watermark(topic, partition))), None) is not None
+
+
+def _from_outcomes(log: Log, partition: int) -> Position | None:
+    """The position that the newest committed outcomes record carries."""
+    newest: Record | None = None
+    for record in log.read("outcomes", partition, log.low_watermark("outcomes", partition)):
+        newest = record
+    if newest is None:
+        return None
+    last = read_outcomes(newest)
+    if last.inputs is None or last.marks is None:
+        raise BadLog(f"outcomes-{partition} offset {newest.offset} is not the last part of its turn")
+    _log.warning("resumed_from_outcomes", partition=partition, inputs=str(last.inputs))
+    return Position(last.inputs.examples, last.inputs.labels, encode(last.marks).decode())
+
+
+def _check_tally(model: Model, partition: int, ledger: Ledger) -> None:
+    counted = ledger.tallies.epoch.updates
+    if model.updates[partition] != counted:
+        raise BadLog(
+            f"updates-{partition} holds {model.updates[partition]} updates of epoch {model.epoch}, but the "
+            f"tally in outcomes-{partition} says {counted}; a topic was truncated or written by others"
+        )
+
+
+def epochs_of(fold: Fold) -> list[Epoch]:
+    """Every epoch read, oldest first."""
+    return [fold.epochs[number] for number in sorted(fold.epochs)]

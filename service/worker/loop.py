@@ -1,0 +1,299 @@
+"""The loop: poll, step, commit; rebuild from the log when anything goes wrong.
+
+No transaction is open while the group is polled, and every buffered record is of one generation: when
+that changes, all of them are dropped. What a step did is in memory only until its transaction is
+committed; if it is not, the step is taken back (the group moved on) or everything is rebuilt (the rest).
+"""
+
+import time
+from collections import deque
+from collections.abc import Callable
+from typing import Literal
+
+import structlog
+
+from service.core.faults import BadLog
+from service.core.merge import Merge
+from service.core.records import INPUTS
+from service.core.snapshot import Checkpoint
+from service.core.step import Step, step
+from service.log.protocol import (
+    Fenced,
+    Log,
+    OffsetLost,
+    Polled,
+    Session,
+    StaleGeneration,
+    TransactionFailed,
+    Unreachable,
+)
+from service.settings import Settings
+from service.worker.assignment import Held, take_over
+from service.worker.checkpointing import Checkpointing
+from service.worker.epochs import begin_first
+from service.worker.health import Heartbeat
+from service.worker.metrics import Metrics
+
+POLL_S = 0.5
+LAG_EVERY_S = 2.0
+LEAVE_S = 5.0
+REBUILDS = 10
+"""So many rebuilds within the window are one too many."""
+REBUILD_WINDOW_S = 300.0
+FENCED_AGAIN_S = 60.0
+AWAY_S = 600.0
+"""How long a log may be unreachable before the worker gives up."""
+
+_log = structlog.get_logger(__name__)
+
+
+class GaveUp(Exception):
+    """Too many rebuilds in a short time; the text says why the last one was needed."""
+
+
+class Worker:
+    """One process's work. `run` returns when `stopping` says so, or raises what ended it."""
+
+    def __init__(
+        self,
+        log: Log,
+        settings: Settings,
+        slot: str,
+        *,
+        metrics: Metrics,
+        heartbeat: Heartbeat,
+        checkpointing: Checkpointing,
+        stopping: Callable[[bool], bool],
+        stepped: Callable[[Held], None] | None = None,
+        from_outcomes: bool = False,
+    ) -> None:
+        """`stopping(idle)` is asked between steps; idle: everything there was has been worked off."""
+        self._log, self._settings, self._slot = log, settings, slot
+        self._metrics, self._heartbeat, self._checkpointing = metrics, heartbeat, checkpointing
+        self._stopping, self._stepped, self._from_outcomes = stopping, stepped, from_outcomes
+        self.held: Held | None = None
+        self._merge = Merge(())
+        self._generation = -1
+        self._rebuilds: deque[float] = deque()
+        self._fenced_s: float | None = None
+        self._away_s: float | None = None
+        self._started = False
+        self._lag_asked_s = 0.0
+
+    def run(self) -> None:
+        """Work until told to stop. Raises Fenced, Refused, BadLog, Unreachable, GaveUp."""
+        begin_first(self._log, self._settings)
+        while True:
+            try:
+                session = self._log.join(self._slot)
+                try:
+                    self._serve(session)
+                    return
+                finally:
+                    session.close(LEAVE_S)
+            except Fenced as error:
+                now = time.monotonic()
+                if self._fenced_s is not None and now - self._fenced_s < FENCED_AGAIN_S:
+                    raise
+                self._fenced_s = now
+                self._rebuild("fenced", error)
+            except TransactionFailed as error:
+                self._rebuild("failed", error)
+            except Unreachable as error:
+                if not self._started:
+                    raise
+                self._wait_for_log(error)
+            if self._stopping(False):
+                return
+
+    def _serve(self, session: Session) -> None:
+        while True:
+            polled = self._poll(session)
+            idle = not polled.records and not self._merge.buffered()
+            if idle:
+                self._checkpointing.consider(self.held)
+            if self._stopping(idle and self._worked_off(session)):
+                self._heartbeat.state("draining")
+                self._metrics.state("draining")
+                self._checkpointing.finish(self.held)
+                return
+            while (done := self._work(session)) and not self._stopping(False):
+                if done == "stale":
+                    break
+            self._pause(session)
+            self._measure_lag(session)
+
+    def _poll(self, session: Session) -> Polled:
+        """Buffer until a step's worth is there, its time is up, or input is idle."""
+        batch = self._settings.batch
+        closing = time.monotonic() + batch.max_delay.total_seconds()
+        buffered = 0
+        timeout_s = 0.0 if self._merge.buffered() else POLL_S
+        while True:
+            polled = session.poll(timeout_s)
+            self._heartbeat.beat()
+            self._metrics.polled(time.time())
+            if polled.generation != self._generation:
+                self._assigned(session, polled)
+                return polled
+            self._merge.add(polled.records)
+            buffered += len(polled.records)
+            if not polled.records or buffered >= batch.max_records or time.monotonic() >= closing:
+                return polled
+            timeout_s = 0.0
+
+    def _assigned(self, session: Session, polled: Polled) -> None:
+        self._heartbeat.state("restoring")
+        self._metrics.state("restoring")
+        before = set() if self.held is None else set(self.held.state.ledgers)
+        for partition in before - set(polled.partitions):
+            self._metrics.revoked(partition)
+        self._merge = Merge(polled.partitions, capacity=2 * self._settings.batch.max_records)
+        began = time.monotonic()
+        self.held = self._take_over(session, polled.partitions)
+        self._generation = polled.generation
+        self._from_outcomes = False
+        self._started, self._away_s = True, None
+        self._heartbeat.reachable(True)
+        self._heartbeat.assigned(polled.partitions)
+        self._heartbeat.state("running")
+        self._metrics.assigned(len(polled.partitions))
+        self._metrics.epoch(self.held.state.model.epoch)
+        for partition in polled.partitions:
+            self._metrics.partition(partition, self.held.state.totals(partition))
+        self._metrics.state("running")
+        _log.info(
+            "assigned",
+            partitions=list(polled.partitions),
+            epoch=self.held.state.model.epoch,
+            updates=self.held.state.model.updates,
+            waiting=sum(len(ledger.waiting) for ledger in self.held.state.ledgers.values()),
+            seconds=round(time.monotonic() - began, 3),
+        )
+
+    def _take_over(self, session: Session, partitions: tuple[int, ...]) -> Held:
+        checkpoint: Checkpoint | None
+        for checkpoint in self._checkpointing.usable() if self.held is None else ():
+            try:
+                return take_over(
+                    self._log,
+                    session,
+                    self._settings,
+                    partitions,
+                    None,
+                    checkpoint,
+                    from_outcomes=self._from_outcomes,
+                )
+            except (BadLog, OffsetLost) as error:  # on any doubt the log is folded
+                self._checkpointing.reject(str(error))
+        held, self.held = self.held, None
+        return take_over(
+            self._log, session, self._settings, partitions, held, None, from_outcomes=self._from_outcomes
+        )
+
+    def _work(self, session: Session) -> Literal["done", "stale"] | None:
+        """One step and its transaction; None when nothing can be taken from the buffers."""
+        assert self.held is not None
+        dry = self._merge.dry()
+        drained = session.drained(dry) if dry else set()
+        began = time.monotonic()
+        result = step(self.held.state, self._merge, drained, self._settings.batch.max_records)
+        if result is None:
+            return None
+        return self._commit(session, result, began)
+
+    def _commit(self, session: Session, result: Step, began: float) -> Literal["done", "stale"]:
+        assert self.held is not None
+        opened = time.monotonic()
+        self._metrics.opened()
+        try:
+            receipt = session.commit(result.transaction, self._generation)
+        except StaleGeneration:
+            self._metrics.transaction("stale", time.monotonic() - opened)
+            self.held.state.rollback(result.partitions)
+            self._merge = Merge(self.held.state.ledgers)
+            self._generation = -1
+            return "stale"
+        except (Fenced, TransactionFailed, Unreachable) as error:
+            self._metrics.transaction(
+                "fenced" if isinstance(error, Fenced) else "failed", time.monotonic() - opened
+            )
+            raise
+        now = time.monotonic()
+        self._metrics.transaction("committed", now - opened)
+        held = self.held
+        held.state.committed(receipt.ends)
+        held.positions.update(result.transaction.positions)
+        for (topic, partition), end in receipt.ends.items():
+            if topic == "updates":
+                held.fold.next_offsets[partition] = end
+        self._metrics.stepped(result.facts, now - began, time.time())
+        for partition in result.partitions:
+            self._metrics.partition(partition, held.state.totals(partition))
+        self._heartbeat.stepped(result.partitions)
+        self._checkpointing.committed(held, sum(result.facts.updates.values()))
+        if self._stepped is not None:
+            self._stepped(held)
+        return "done"
+
+    def _pause(self, session: Session) -> None:
+        pause, resume = self._merge.pausing()
+        if pause:
+            session.pause(pause)
+        if resume:
+            session.resume(resume)
+
+    def _worked_off(self, session: Session) -> bool:
+        if self.held is None:
+            return False
+        sides = [(topic, p) for topic in INPUTS for p in self.held.state.ledgers]
+        return len(session.drained(sides)) == len(sides)
+
+    def _measure_lag(self, session: Session) -> None:
+        now = time.monotonic()
+        if self.held is None or now - self._lag_asked_s < LAG_EVERY_S:
+            return
+        self._lag_asked_s = now
+        ledgers = self.held.state.ledgers
+        ends = session.ends([(topic, p) for topic in INPUTS for p in ledgers])
+        waiting: dict[int, int] = dict.fromkeys(ledgers, 0)
+        for (topic, p), end in ends.items():
+            consumed = ledgers[p].examples_next if topic == "examples" else ledgers[p].labels_next
+            waiting[p] += max(0, end - consumed)
+            self._metrics.lag({("labels" if topic == "labels" else "examples", p): max(0, end - consumed)})
+        self._heartbeat.lag(waiting)
+
+    def _rebuild(self, reason: Literal["fenced", "failed", "unreachable"], error: Exception) -> None:
+        _log.warning("rebuilding", reason=reason, error=str(error))
+        self._metrics.rebuilt(reason)
+        self._forget()
+        now = time.monotonic()
+        self._rebuilds.append(now)
+        while now - self._rebuilds[0] > REBUILD_WINDOW_S:
+            self._rebuilds.popleft()
+        if len(self._rebuilds) > REBUILDS:
+            raise GaveUp(
+                f"rebuilt {len(self._rebuilds)} times within {REBUILD_WINDOW_S:.0f} s, at last for: {error}"
+            )
+
+    def _wait_for_log(self, error: Unreachable) -> None:
+        """The log is away. Nothing is lost by waiting; the worker is live but not ready meanwhile."""
+        now = time.monotonic()
+        if self._away_s is None:
+            _log.warning("log_unreachable", error=str(error))
+            self._metrics.rebuilt("unreachable")
+            self._away_s = now
+        if now - self._away_s > AWAY_S:
+            raise error
+        self._forget()
+        self._heartbeat.reachable(False)
+        deadline = now + 1.0
+        while time.monotonic() < deadline and not self._stopping(False):
+            time.sleep(0.05)
+
+    def _forget(self) -> None:
+        if self.held is not None:
+            for partition in self.held.state.ledgers:
+                self._metrics.revoked(partition)
+        self.held, self._generation, self._merge = None, -1, Merge(())
+        self._heartbeat.assigned(())
