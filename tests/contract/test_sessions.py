@@ -134,6 +134,18 @@ def test_a_side_is_drained_once_all_of_it_was_returned(log: Log, start) -> None:
     assert worker.until_drained(side) == []
 
 
+def test_ends_are_those_of_the_log_now(log: Log, start) -> None:
+    """Of the sides asked for, whether they were read or not."""
+    worker = start(log)
+    sides = {("examples", 1), ("labels", 1)}
+    assert worker.session.ends(sides) == dict.fromkeys(sides, 0)
+
+    log.append([example(1, b"v"), example(1, b"w")])
+
+    assert worker.session.ends(sides) == {("examples", 1): 2, ("labels", 1): 0}
+    assert worker.session.ends([]) == {}
+
+
 def test_a_paused_side_is_silent_and_keeps_its_place(log: Log, start) -> None:
     """No record of a paused side is delivered; after `resume` none is missing."""
     log.append(both(1_000))

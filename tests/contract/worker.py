@@ -31,6 +31,8 @@ class Worker:
             polled = self.session.poll(0.1)
             if polled.partitions == everything:
                 break
+        else:
+            raise AssertionError(f"partitions {polled.partitions} were given, not {everything}")
         assert not polled.records, "records came before any partition was sought"
         self.generation = polled.generation
         self.read = {}
