@@ -10,7 +10,7 @@ import pytest
 
 def pytest_configure(config: pytest.Config) -> None:
     # kafka-python 3.0.12 reads its schemas at import by a call that Python 3.11 and 3.12 deprecate.
-    config.addinivalue_line("filterwarnings", "ignore:read_text is deprecated:DeprecationWarning")
+    config.addinivalue_line("filterwarnings", r"ignore:(read|open)_text is deprecated:DeprecationWarning")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -1,6 +1,8 @@
 """The same broker from its official image, where a Docker engine answers."""
 
 import contextlib
+import os
+import socket
 from collections.abc import Iterator
 
 from tests.kafka.broker import PROPERTIES, START_S, free_ports, reaches
@@ -12,16 +14,26 @@ def answers() -> bool:
     """Whether a Docker engine answers within two seconds."""
     import docker
 
-    try:
-        client = docker.from_env(timeout=2)
-    except docker.errors.DockerException:
+    host = os.environ.get("DOCKER_HOST", "unix:///var/run/docker.sock")
+    if host.startswith("unix://") and not _listens(host.removeprefix("unix://")):
         return False
+    client = docker.DockerClient(base_url=host, timeout=2)
     try:
         return bool(client.ping())
     except (docker.errors.DockerException, OSError):
         return False
     finally:
         client.close()
+
+
+def _listens(path: str) -> bool:
+    # Asked first, since Docker's client leaves its socket open when nobody listens.
+    with socket.socket(socket.AF_UNIX) as probe:
+        try:
+            probe.connect(path)
+        except OSError:
+            return False
+    return True
 
 
 @contextlib.contextmanager

@@ -44,7 +44,7 @@ def _fetch(coordinates: str, sha256: str, jar: Path) -> None:
             try:
                 with contextlib.redirect_stdout(io.StringIO()):
                     Downloader().download(Artifact.parse(coordinates), filename=str(fetched))
-            except Exception as error:
+            except Exception as error:  # noqa: BLE001  # whatever the network does: once more, then reported
                 problem = str(error)
                 time.sleep(attempt)
                 continue
@@ -54,6 +54,6 @@ def _fetch(coordinates: str, sha256: str, jar: Path) -> None:
                 return
             problem = f"its SHA-256 is {found}, `{LISTED.name}` says {sha256}"
     raise RuntimeError(
-        f"cannot fetch {coordinates} for the broker of the tests: {problem}. Allow access to Maven Central, or "
-        "name a broker in MISTAKEBOUND_TEST_BOOTSTRAP (host:port)"
+        f"cannot fetch {coordinates} for the broker of the tests: {problem}. Allow access to Maven "
+        "Central, or name a broker in MISTAKEBOUND_TEST_BOOTSTRAP (host:port)"
     )

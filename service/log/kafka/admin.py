@@ -1,15 +1,14 @@
 """Topics, watermarks and the group, seen from outside the group."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
-from kafka import TopicPartition
 from kafka.admin import ConfigResource, ConfigResourceType, MemberToRemove
-from kafka.errors import GroupIdNotFoundError, KafkaError
+from kafka.errors import KafkaError
 from kafka.protocol.consumer import OffsetSpec
 
-from service.core.records import TOPICS, Position, Topic
+from service.core.records import TOPICS, Topic
 from service.log.kafka.connect import Connection, Names, translated
 from service.log.kafka.watchdog import Watchdog
 from service.log.protocol import Refused, TopicDescription
@@ -80,16 +79,6 @@ class Admin:
         """Offset after the newest record, committed or not."""
         return self._offset(topic, partition, OffsetSpec.LATEST)
 
-    def group_positions(self, partitions: int) -> dict[int, Position | None]:
-        """The group's committed positions, read without joining it."""
-        places = places_of(self._names, range(partitions))
-        with self._asking(f"read the positions of group {self._group}"):
-            try:
-                found = self._client.list_group_offsets({self._group: places})[self._group]
-            except GroupIdNotFoundError:
-                found = {}
-        return positions_of(self._names, range(partitions), found)
-
     def evict(self, client_id: str) -> None:
         """Remove a dead predecessor from the group at once, instead of after its session times out.
 
@@ -139,30 +128,3 @@ class Admin:
         with self._asking(f"ask for the ends of {place.topic}-{partition}"):
             answer = self._client.list_partition_offsets({place: spec}, timeout_ms=10_000)
         return int(answer[place].offset)
-
-
-def places_of(names: Names, partitions: Sequence[int]) -> list[TopicPartition]:
-    """Both inputs of each partition."""
-    return [names.at(topic, partition) for partition in partitions for topic in ("examples", "labels")]
-
-
-def positions_of(
-    names: Names, partitions: Sequence[int], found: Mapping[TopicPartition, Any]
-) -> dict[int, Position | None]:
-    """Committed offsets as positions. Refused where a partition has an offset for one input only."""
-    positions: dict[int, Position | None] = {}
-    for partition in partitions:
-        both = [found.get(names.at("examples", partition)), found.get(names.at("labels", partition))]
-        examples, labels = (each if each is not None and each.offset >= 0 else None for each in both)
-        if examples is None and labels is None:
-            positions[partition] = None
-        elif examples is None or labels is None:
-            missing = names.at("examples" if examples is None else "labels", partition)
-            raise Refused(
-                f"the group has no position for {missing.topic}-{partition} but one for its twin; "
-                "another program commits to this group, or an offset was deleted: set `worker.group` to one of "
-                "your own"
-            )
-        else:
-            positions[partition] = Position(examples.offset, labels.offset, examples.metadata or "")
-    return positions

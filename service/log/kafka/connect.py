@@ -19,7 +19,6 @@ from kafka import KafkaAdminClient, KafkaConsumer, KafkaProducer, TopicPartition
 from kafka.coordinator.assignors.range import RangePartitionAssignor
 
 from service.core.records import TOPICS, Headers, Record, Topic
-from service.log.kafka.outgoing import Verbatim
 from service.log.protocol import LogError, OffsetLost, Refused, Unreachable
 from service.settings import Settings
 
@@ -146,6 +145,10 @@ class Connection:
         }
         return self._make(KafkaConsumer, ours)
 
+    def observer(self) -> Any:
+        """A consumer that knows the group's positions and never joins it."""
+        return self._make(KafkaConsumer, {**_COMMITTED, "group_id": self.group})
+
     def transactional(self, transactional_id: str) -> Any:
         """A producer with stable id, not yet initialised."""
         ours = {
@@ -201,7 +204,6 @@ _COMMITTED: Mapping[str, Any] = {
     "allow_auto_create_topics": False,
 }
 _WRITING: Mapping[str, Any] = {
-    "value_serializer": Verbatim(),
     "acks": "all",
     "enable_idempotence": True,
     "allow_auto_create_topics": False,

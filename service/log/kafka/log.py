@@ -1,21 +1,22 @@
 """The log on Kafka: each call of the protocol, handed to the part that does it."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from types import TracebackType
-from typing import Self
+from typing import Any, Self
 
 from service.core.records import Outgoing, Position, Record, Topic
 from service.log.kafka.admin import Admin
 from service.log.kafka.append import Appender
 from service.log.kafka.connect import Connection, Names
+from service.log.kafka.positions import fetch_positions
 from service.log.kafka.read import Reader
 from service.log.kafka.session import KafkaSession
 from service.log.kafka.transact import Writer
 from service.log.kafka.watchdog import Watchdog, leave
-from service.log.protocol import LogError, TopicDescription
+from service.log.protocol import TopicDescription, TransactionFailed
 from service.settings import Settings
 
+ATTEMPTS = 3
 OVERHEAD_BYTES = 512
 """Above what a batch and a record of 30 headers need besides key, value and headers."""
 
@@ -35,6 +36,7 @@ class KafkaLog:
         self._reader = Reader(self._connection, self._names, self._admin, self._watchdog)
         self._appender = Appender(self._connection, self._names, self._watchdog)
         self._partitions: int | None = None
+        self._observer: Any = None
 
     @property
     def partitions(self) -> int:
@@ -75,17 +77,29 @@ class KafkaLog:
 
     def group_positions(self) -> dict[int, Position | None]:
         """The group's committed positions, read without joining it."""
-        return self._admin.group_positions(self.partitions)
+        partitions = range(self.partitions)
+        if self._observer is None:
+            self._observer = self._connection.observer()
+        return fetch_positions(self._observer, self._names, partitions, self._watchdog)
 
     def exclusively(self, decide: Callable[[], Sequence[Outgoing]]) -> int:
         """Fence all other callers, call `decide`, and write what it returns in one transaction."""
         writer = Writer(self._connection, self._names, f"{self._connection.group}-epoch", self._watchdog)
         try:
-            writer.settle()
-            outputs = decide()
-            if outputs:
-                writer.write(outputs, {}, None)
-            return len(outputs)
+            for attempt in range(ATTEMPTS):
+                writer.settle()
+                outputs = decide()
+                if not outputs:
+                    break
+                try:
+                    writer.write(outputs, {}, None)
+                except TransactionFailed:
+                    # Perhaps it was committed all the same: fenced and read again, the log tells.
+                    if attempt == ATTEMPTS - 1:
+                        raise
+                else:
+                    return len(outputs)
+            return 0
         finally:
             writer.drop()
 
@@ -108,9 +122,11 @@ class KafkaLog:
 
     def close(self) -> None:
         """Release connections."""
-        for part in (self._reader, self._appender, self._admin):
-            with suppress(LogError):
-                part.close()
+        self._reader.close()
+        if self._observer is not None:
+            self._observer.close(autocommit=False)
+        self._appender.close()
+        self._admin.close()
         self._watchdog.close()
 
     def __enter__(self) -> Self:

@@ -1,0 +1,50 @@
+"""The group's committed positions: one offset for each input, and the marks beside the first."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from kafka import TopicPartition
+
+from service.core.records import INPUTS, Position
+from service.log.kafka.connect import Names, translated
+from service.log.kafka.watchdog import Watchdog
+from service.log.protocol import Refused
+
+COMMITTED_MS = 45_000  # above the transaction time-out and the broker's scan for timed-out transactions
+STUCK_S = 90.0
+
+
+def fetch_positions(
+    consumer: Any, names: Names, partitions: Sequence[int], watchdog: Watchdog
+) -> dict[int, Position | None]:
+    """Committed positions, after every transaction that was open on them has ended.
+
+    Raises Unreachable when one does not end in time.
+    """
+    doing = "read the committed positions (a transaction of their previous owner may still be open)"
+    places = [names.at(topic, partition) for partition in partitions for topic in INPUTS]
+    with watchdog.limit(STUCK_S, doing), translated(doing):
+        found = consumer._coordinator.fetch_committed_offsets(places, timeout_ms=COMMITTED_MS)
+    return positions_of(names, partitions, found)
+
+
+def positions_of(
+    names: Names, partitions: Sequence[int], found: Mapping[TopicPartition, Any]
+) -> dict[int, Position | None]:
+    """Committed offsets as positions. Refused where a partition has an offset for one input only."""
+    positions: dict[int, Position | None] = {}
+    for partition in partitions:
+        both = [found.get(names.at("examples", partition)), found.get(names.at("labels", partition))]
+        examples, labels = (each if each is not None and each.offset >= 0 else None for each in both)
+        if examples is None and labels is None:
+            positions[partition] = None
+        elif examples is None or labels is None:
+            missing = names.at("examples" if examples is None else "labels", partition)
+            raise Refused(
+                f"the group has no position for {missing.topic}-{partition} but one for its twin; "
+                "another program commits to this group, or an offset was deleted: set `worker.group` to "
+                "one of your own"
+            )
+        else:
+            positions[partition] = Position(examples.offset, labels.offset, examples.metadata or "")
+    return positions
