@@ -40,6 +40,8 @@ def decode(raw: bytes | msgspec.Raw, rules: FeatureSettings) -> Features:
     """
     try:
         value = msgspec.json.decode(raw)
+    except msgspec.ValidationError as error:  # well-formed; of untyped JSON only a number can be too large
+        raise BadRecord("number-out-of-range", f"features: {error}; keep within {LARGEST:g}") from None
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise BadRecord("not-json", f"features: {error}; send JSON in UTF-8") from None
     return read(value, rules)
@@ -132,5 +134,7 @@ def _unit(pairs: list[tuple[str, float]]) -> list[tuple[str, float]]:
 
 
 def _show(value: Any) -> str:
+    if isinstance(value, list | dict):  # its repr can be too deep, or too long to be made for 60 characters
+        return "an array" if isinstance(value, list) else "an object"
     text = repr(value) if not isinstance(value, int) or abs(value) < 10**40 else "a very large integer"
     return text if len(text) <= 60 else text[:57] + "..."

@@ -98,6 +98,8 @@ def _checked(decoder: Callable[[bytes], Any], value: bytes) -> Any:
         text = str(error)
         if "$.id" in text:
             raise BadRecord("bad-id", f"id: {text}; send text or an integer") from None
+        if "out of range" in text:
+            raise BadRecord("number-out-of-range", f"{text}; send a number that float64 can hold") from None
         raise BadRecord("not-an-object", f"{text}; send a JSON object") from None
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise BadRecord("not-json", f"{error}; send JSON in UTF-8, without NaN or Infinity") from None
