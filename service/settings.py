@@ -45,7 +45,9 @@ class Section(BaseModel):
 
 
 class LogSettings(Section):
-    url: str | None = Field(None, description="`kafka://host:9092`, `sqlite:FILE` or `sqlite::memory:`; required for `run`")
+    url: str | None = Field(
+        None, description="`kafka://host:9092`, `sqlite:FILE` or `sqlite::memory:`; required for `run`"
+    )
     prefix: str = Field("", description="put before every topic name and the group's name")
     partitions: Positive | None = Field(None, description="for `topics create`: 4 on Kafka, 1 on sqlite")
 
@@ -60,7 +62,10 @@ class TopicSettings(Section):
 
 
 class MessageSettings(Section):
-    id: Pointer = Field("/id", description="JSON pointer to the id in examples and labels; a missing one falls back on the record's key")
+    id: Pointer = Field(
+        "/id",
+        description="JSON pointer to the id in examples and labels; a missing one falls back on the record's key",
+    )
     features: Pointer = Field("/features", description="JSON pointer to the features in examples")
     label: Pointer = Field("/label", description="JSON pointer to the label in labels")
 
@@ -69,7 +74,9 @@ class LearnerSettings(Section):
     kind: str = Field("averaged-perceptron", description="the learner")
     learning_rate: float = Field(1.0, gt=0, description="perceptrons: r, in w = r theta")
     eta: float = Field(0.1, gt=0, description="Winnow kinds: the exponent's rate")
-    initial_weight: float = Field(1.0, gt=0, description="Winnow kinds: w0, the weight of a feature never updated")
+    initial_weight: float = Field(
+        1.0, gt=0, description="Winnow kinds: w0, the weight of a feature never updated"
+    )
     threshold: float | None = Field(None, description="Winnow: score = w.x - threshold; default 0")
     tie: Literal["mistake", "positive", "negative"] = Field(
         "mistake",
@@ -83,14 +90,18 @@ class LearnerSettings(Section):
 
 class FeatureSettings(Section):
     bias: bool = Field(True, description="add the constant feature BIAS, last")
-    normalize: Literal["none", "unit"] = Field("none", description="`unit` divides by the length, BIAS included")
+    normalize: Literal["none", "unit"] = Field(
+        "none", description="`unit` divides by the length, BIAS included"
+    )
     missing: Literal["reject", "skip"] = Field("reject", description="what a null feature value does")
 
 
 class LabelSettings(Section):
     positive: LabelValue = Field(True, description="the positive class as predictions and labels spell it")
     negative: LabelValue = Field(False, description="the negative class")
-    max_delay: Duration | None = Field(None, description="how long an example waits for its label; required for `run`")
+    max_delay: Duration | None = Field(
+        None, description="how long an example waits for its label; required for `run`"
+    )
     parking: Duration = Field(timedelta(hours=1), description="how long a label waits for its example")
     max_parked: Positive = Field(100_000, description="labels waiting for their example, per partition")
     max_waiting: Positive = Field(1_000_000, description="examples waiting for their label, per partition")
@@ -98,7 +109,9 @@ class LabelSettings(Section):
 
 
 class BatchSettings(Section):
-    max_records: Positive = Field(4_000, description="a step closes after so many records, expiries and unparkings")
+    max_records: Positive = Field(
+        4_000, description="a step closes after so many records, expiries and unparkings"
+    )
     max_delay: Duration = Field(timedelta(milliseconds=50), description="a step closes after so long")
 
 
@@ -109,12 +122,16 @@ class CheckpointSettings(Section):
 
 
 class HttpSettings(Section):
-    address: str = Field("127.0.0.1:9464", description="where /metrics, /healthz and /readyz are served; empty for nowhere")
+    address: str = Field(
+        "127.0.0.1:9464", description="where /metrics, /healthz and /readyz are served; empty for nowhere"
+    )
 
 
 class WorkerSettings(Section):
     group: str | None = Field(None, description="consumer group; default `<prefix>mistakebound`")
-    slot: str | None = Field(None, description="this worker's stable name in the group; default the full host name")
+    slot: str | None = Field(
+        None, description="this worker's stable name in the group; default the full host name"
+    )
 
 
 class Settings(Section):
@@ -130,7 +147,9 @@ class Settings(Section):
     checkpoint: CheckpointSettings = CheckpointSettings()
     http: HttpSettings = HttpSettings()
     worker: WorkerSettings = WorkerSettings()
-    kafka: dict[str, Any] = Field(default_factory=dict, description="any kafka-python client option (TLS, SASL ...)")
+    kafka: dict[str, Any] = Field(
+        default_factory=dict, description="any kafka-python client option (TLS, SASL ...)"
+    )
 
     def topic_name(self, topic: str) -> str:
         """The name on the log of a logical topic."""

@@ -18,10 +18,15 @@ from service.commands.exit_codes import MEANINGS, ExitCode, code_of
 from service.commands.output import message
 
 VERBS: dict[str, str] = {
+    "demo": "service.commands.demo:demo",
+    "run": "service.commands.run:run",
+    "replay": "service.commands.replay:replay",
+    "status": "service.commands.status:status",
     "send": "service.commands.send:send",
     "tail": "service.commands.tail:tail",
     "record": "service.commands.record:record",
     "topics": "service.commands.topics:topics",
+    "checkpoint": "service.commands.checkpoint:checkpoint",
     "config": "service.commands.config:config",
     "health": "service.commands.health:health",
 }

@@ -78,9 +78,9 @@ def schema(
     topic: Annotated[str | None, typer.Argument(metavar="[TOPIC]", help="Logical name; default all.")] = None,
 ) -> None:
     """Print the JSON Schema of a topic's messages."""
-    from service.core.messages import SCHEMAS
+    from service.core.messages import schemas
 
-    known: dict[str, Any] = dict(SCHEMAS)
+    known: dict[str, Any] = {name: one for name, one in schemas().items()}
     if topic is None:
         as_json(known)
     elif topic in known:

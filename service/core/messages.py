@@ -181,7 +181,7 @@ _update = msgspec.json.Decoder(Update).decode
 _epoch = msgspec.json.Decoder(Epoch).decode
 
 
-def schemas() -> dict[Topic, dict[str, Any]]:
+def schemas() -> Mapping[Topic, dict[str, Any]]:
     """JSON Schema of each topic's values. Dead letters hold whatever was sent, so they have none."""
     found: dict[Topic, dict[str, Any]] = {}
     for topic, types in _TYPES.items():

@@ -16,10 +16,11 @@ from service.core.fold import Fold
 from service.core.ledger import Ledger
 from service.core.messages import Epoch, Marks, encode, read_outcomes
 from service.core.model import Model
-from service.core.records import OUTPUTS, Position, Record, Topic
+from service.core.records import OUTPUTS, Position, Topic
 from service.core.recover import read_marks, rebuild
 from service.core.snapshot import Checkpoint, LedgerSnapshot, thaw
 from service.core.state import Limits, State
+from service.log.newest import newest_record
 from service.log.protocol import Log, OffsetLost, Refused, Session
 from service.settings import Settings
 from service.worker.epochs import refuse_changed
@@ -169,9 +170,7 @@ def _any(log: Log, topic: Topic, partition: int) -> bool:
 
 def _from_outcomes(log: Log, partition: int) -> Position | None:
     """The position that the newest committed outcomes record carries."""
-    newest: Record | None = None
-    for record in log.read("outcomes", partition, log.low_watermark("outcomes", partition)):
-        newest = record
+    newest = newest_record(log, "outcomes", partition)
     if newest is None:
         return None
     last = read_outcomes(newest)

@@ -1,0 +1,89 @@
+"""`checkpoint list|show|verify`: what is in the checkpoint folder."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from service.commands.exit_codes import CommandError, ExitCode
+from service.commands.options import Config, Json, LogUrl, Sets, settings_of
+
+if TYPE_CHECKING:
+    from service.core.snapshot import Checkpoint
+
+checkpoint = typer.Typer(
+    help="Look at checkpoints: shortcuts for the fold, never the truth.",
+    no_args_is_help=True,
+    rich_markup_mode=None,
+)
+
+File = Annotated[Path, typer.Argument(metavar="FILE", help="A checkpoint file.")]
+
+
+@checkpoint.command("list")
+def list_(config: Config = None, sets: Sets = None, log: LogUrl = None, json: Json = False) -> None:
+    """List the checkpoints of checkpoint.url, oldest first."""
+    from service.commands.output import as_json, message, table
+    from service.worker.checkpoints import listed
+
+    folder = Path(settings_of(config, sets, log).checkpoint.url.removeprefix("file://"))
+    paths = listed(folder)
+    rows = []
+    for path in paths:
+        whole, why = _verdict(path)
+        rows.append((path.name, path.stat().st_size, "valid" if whole is not None else f"invalid: {why}"))
+    if json:
+        as_json([{"file": name, "bytes": size, "state": state} for name, size, state in rows])
+    elif rows:
+        print(table(("file", "bytes", "state"), rows))
+    else:
+        message(f"no checkpoints in {folder}")
+
+
+@checkpoint.command()
+def show(file: File, top: Annotated[int, typer.Option(help="So many largest coordinates.")] = 10) -> None:
+    """Print a checkpoint's version, positions and largest coordinates of theta, as JSON."""
+    from service.commands.output import as_json
+    from service.core.snapshot import describe
+
+    found = _read(file)
+    sums: dict[str, float] = {}
+    for row in found.model.rows.get("theta", []):
+        for name, value in row.items():
+            sums[name] = sums.get(name, 0.0) + value
+    largest = sorted(sums.items(), key=lambda item: (-abs(item[1]), item[0]))[:top]
+    as_json({**describe(found), "largest_theta": dict(largest)})
+
+
+@checkpoint.command()
+def verify(
+    files: Annotated[list[Path], typer.Argument(metavar="FILE...", help="Checkpoint files.")],
+) -> None:
+    """Check that checkpoints are whole; exit 3 when one is not."""
+    bad = 0
+    for file in files:
+        found, why = _verdict(file)
+        print(f"{file}: {'valid' if found is not None else why}")
+        bad += found is None
+    if bad:
+        raise CommandError(ExitCode.CHECK_FAILED, f"{bad} of {len(files)} cannot be used; the log still can")
+
+
+def _verdict(path: Path) -> "tuple[Checkpoint | None, str]":
+    try:
+        return _read(path), ""
+    except CommandError as error:
+        return None, str(error)
+
+
+def _read(path: Path) -> "Checkpoint":
+    from service.core.faults import BadSnapshot
+    from service.core.snapshot import decode
+    from service.worker.checkpoints import InvalidCheckpointError, read
+
+    try:
+        return decode(read(path).payload)
+    except OSError as error:
+        raise CommandError(ExitCode.USAGE, f"{path} cannot be read: {error.strerror}") from None
+    except (InvalidCheckpointError, BadSnapshot) as error:
+        raise CommandError(ExitCode.CHECK_FAILED, f"{path}: {error}") from None

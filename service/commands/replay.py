@@ -1,0 +1,116 @@
+"""`replay`: a recording or labelled data through the worker's own step, with no log and no waiting."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from service.commands.exit_codes import CommandError, ExitCode
+from service.commands.options import Config, Json, LogUrl, Sets, settings_of
+
+if TYPE_CHECKING:
+    from service.core.state import State
+
+
+def replay(
+    file: Annotated[str, typer.Argument(metavar="FILE|-", help="What to replay; - is stdin.")],
+    source: Annotated[
+        str | None,
+        typer.Option("--from", metavar="FORM", help="recording, csv, svmlight or jsonl; else by its name."),
+    ] = None,
+    delay: Annotated[
+        int, typer.Option("--delay", min=0, help="Labelled data: examples outstanding at each prediction.")
+    ] = 0,
+    report: Annotated[
+        str | None, typer.Option("--report", metavar="FILE|-", help="Write the report as JSON.")
+    ] = None,
+    expect: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--expect", metavar="EXPR", help="Such as 'mistakes <= 200'; exit 3 if not; repeatable."
+        ),
+    ] = None,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress table.")] = False,
+    config: Config = None,
+    sets: Sets = None,
+    log: LogUrl = None,
+    json: Json = False,
+) -> None:
+    """Learn from a file as the worker would, and print what it came to.
+
+    The same file with the same settings gives the same report, byte for byte.
+    """
+    import sys
+
+    from service.commands.expectations import Expectation
+    from service.commands.labelled import READERS, text_lines
+    from service.commands.output import message
+    from service.commands.progress import Progress, summary
+    from service.core.replay import replay_records, replay_rows, report_of
+
+    settings = settings_of(config, sets, log)
+    expectations = [Expectation(text) for text in expect or ()]
+    content = _content(file)
+    form = _form(file, source, content)
+    progress = Progress(message)
+
+    def look(state: "State") -> None:
+        if not quiet:
+            progress.look(state.ledgers.values())
+
+    if form == "recording":
+        from service.core.recording import begin
+
+        if delay:
+            raise CommandError(ExitCode.USAGE, "--delay is for labelled data; a recording has its own delays")
+        lines = content.splitlines(keepends=True)
+        header, records = begin(lines)
+        state = replay_records(records, settings, header.partitions, look)
+    else:
+        rows = READERS[form](text_lines(content))
+        state = replay_rows(rows, settings, settings.log.partitions or 1, delay, look)
+    found = report_of(state)
+    if not quiet:
+        progress.finish(found)
+    if report == "-" or json:
+        sys.stdout.buffer.write(found.to_json())
+    else:
+        print(summary(found))
+    if report not in (None, "-"):
+        _write(Path(str(report)), found.to_json())
+    failures = [text for text in (one.failure(found) for one in expectations) if text is not None]
+    if failures:
+        raise CommandError(ExitCode.CHECK_FAILED, "\n".join(failures))
+
+
+def _content(file: str) -> bytes:
+    import sys
+
+    if file == "-":
+        return sys.stdin.buffer.read()
+    try:
+        return Path(file).read_bytes()
+    except OSError as error:
+        raise CommandError(ExitCode.USAGE, f"{file} cannot be read: {error.strerror}") from None
+
+
+def _write(path: Path, content: bytes) -> None:
+    try:
+        path.write_bytes(content)
+    except OSError as error:
+        raise CommandError(ExitCode.USAGE, f"--report: {path} cannot be written: {error.strerror}") from None
+
+
+def _form(file: str, source: str | None, content: bytes) -> str:
+    from service.commands.choices import chosen
+
+    forms = ("recording", "csv", "svmlight", "jsonl")
+    if source is not None:
+        return chosen("--from", source, forms)
+    if b'"mistakebound-recording"' in content[:200]:
+        return "recording"
+    endings = {".csv": "csv", ".svm": "svmlight", ".svmlight": "svmlight", ".jsonl": "jsonl"}
+    form = endings.get(Path(file).suffix)
+    if form is None:
+        raise CommandError(ExitCode.USAGE, f"cannot tell what {file} holds; add --from {'|'.join(forms)}")
+    return form

@@ -1,0 +1,52 @@
+"""`run`: the worker, until it is told to stop."""
+
+from typing import Annotated, get_args
+
+import typer
+
+from service.commands.options import Config, LogUrl, Sets, opened, settings_of
+from service.commands.output import message
+
+
+def run(
+    log_format: Annotated[
+        str, typer.Option("--log-format", metavar="json|console", help="How log lines on stderr look.")
+    ] = "json",
+    log_level: Annotated[
+        str, typer.Option("--log-level", metavar="LEVEL", help="debug, info, warning or error.")
+    ] = "info",
+    resume_from_outcomes: Annotated[
+        bool,
+        typer.Option(
+            "--resume-from-outcomes",
+            help="If the group's offsets were lost, go on from the newest committed outcomes.",
+        ),
+    ] = False,
+    config: Config = None,
+    sets: Sets = None,
+    log: LogUrl = None,
+) -> None:
+    """Predict, learn from late labels, and keep every number provable.
+
+    SIGTERM and Ctrl-C finish the open step and exit 0; a second one stops at once.
+    """
+    from service.commands.choices import chosen
+    from service.commands.consistency import require_for_run
+    from service.worker import logs
+    from service.worker.process import stop_on_signals, work
+
+    form = chosen("--log-format", log_format, get_args(logs.LogFormat))
+    level = chosen("--log-level", log_level, ("debug", "info", "warning", "error"))
+    logs.configure(form, level=level)
+    settings = settings_of(config, sets, log)
+    require_for_run(settings)
+    with stop_on_signals() as stop, opened(settings) as reached:
+        work(
+            reached,
+            settings,
+            lambda idle: stop.is_set(),  # noqa: ARG005 - an idle worker waits for more
+            log_format=form,
+            log_level=level,
+            from_outcomes=resume_from_outcomes,
+            serving=lambda address: message(f"metrics on http://{address}/metrics"),
+        )

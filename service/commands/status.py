@@ -1,0 +1,84 @@
+"""`status`: how a log's work stands, read from the log itself, with no worker asked."""
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from service.commands.options import Config, Json, LogUrl, Sets, opened, settings_of
+
+if TYPE_CHECKING:
+    from service.core.report import Report
+    from service.log.protocol import Log
+    from service.settings import Settings
+
+
+def status(
+    model: Annotated[
+        bool, typer.Option("--model", help="Also fold `updates` and print the model's size and digest.")
+    ] = False,
+    config: Config = None,
+    sets: Sets = None,
+    log: LogUrl = None,
+    json: Json = False,
+) -> None:
+    """Print tallies, lag and version from the committed offsets and the newest outcomes."""
+    from service.commands.output import as_json, table
+    from service.commands.progress import summary
+
+    settings = settings_of(config, sets, log)
+    with opened(settings) as reached:
+        found = read(reached, settings, fold=model)
+        lags = lag(reached)
+    if json:
+        as_json({**found.as_dict(), "lag": {str(p): both for p, both in lags.items()}})
+        return
+    print(summary(found))
+    print()
+    rows = [(p, both["examples"], both["labels"]) for p, both in lags.items()]
+    print(table(("partition", "examples behind", "labels behind"), rows))
+
+
+def read(log: "Log", settings: "Settings", *, fold: bool) -> "Report":
+    """The report of everything committed. Raises Refused, BadLog, Unreachable."""
+    from service.core.ledger import zero
+    from service.core.messages import read_outcomes
+    from service.core.report import ModelSummary, PartitionCounts, report
+    from service.core.report import summary as summary_of
+    from service.log.newest import newest_record
+    from service.worker.assignment import fold_updates
+
+    counts: list[PartitionCounts] = []
+    epoch, updates = 0, [0] * log.partitions
+    for p in range(log.partitions):
+        newest = newest_record(log, "outcomes", p)
+        tallies = None if newest is None else read_outcomes(newest).tallies
+        if newest is None or tallies is None:
+            counts.append(PartitionCounts(zero(), 0, 0))
+            continue
+        life = tallies.life
+        counts.append(PartitionCounts(life, _held(life.examples), _held(life.labels)))
+        epoch = max(epoch, read_outcomes(newest).model.epoch)
+        updates[p] = tallies.epoch.updates
+    model = ModelSummary(epoch, tuple(updates))
+    if fold:
+        model = summary_of(fold_updates(log, settings, None).model)
+    return report(counts, settings.learner.kind, model)
+
+
+def _held(counts: dict[str, int]) -> int:
+    return counts["consumed"] - sum(count for name, count in counts.items() if name != "consumed")
+
+
+def lag(log: "Log") -> dict[int, dict[str, int]]:
+    """Input offsets not yet committed, by partition and topic (transaction markers count too)."""
+    from service.core.records import INPUTS
+
+    committed = log.group_positions()
+    found: dict[int, dict[str, int]] = {}
+    for p in range(log.partitions):
+        position = committed.get(p)
+        found[p] = {}
+        for topic in INPUTS:
+            start = log.low_watermark(topic, p) if position is None else getattr(position, topic)
+            found[p][topic] = max(0, log.high_watermark(topic, p) - start)
+    return found

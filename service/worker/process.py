@@ -1,0 +1,98 @@
+"""One worker as a process: its metrics and health, its checkpoints, its signals, its loop."""
+
+import os
+import signal
+import socket
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext
+from types import FrameType
+
+import structlog
+
+from service.core.facts import spelled
+from service.core.snapshot import settings_digest
+from service.log.protocol import Log
+from service.settings import Settings
+from service.worker import logs
+from service.worker.assignment import Held
+from service.worker.checkpointing import Checkpointing
+from service.worker.health import Heartbeat, Limits
+from service.worker.http import serve
+from service.worker.loop import Worker
+from service.worker.metrics import Metrics
+
+DRAIN_S = 10.0
+INTERRUPTED = 130
+"""Exit code of a second signal, as shells report a process ended by Ctrl-C."""
+DRAIN_FAILED = 7
+
+_log = structlog.get_logger(__name__)
+
+
+@contextmanager
+def stop_on_signals() -> Iterator[threading.Event]:
+    """An event that SIGTERM or SIGINT sets. A second signal ends the process at once, as does a drain
+    that takes longer than 10 s: nothing is lost, the log is the truth."""
+    stop = threading.Event()
+
+    def received(number: int, frame: FrameType | None) -> None:  # noqa: ARG001 - as `signal` calls it
+        if stop.is_set():
+            os._exit(INTERRUPTED)
+        stop.set()
+        watch = threading.Timer(DRAIN_S, os._exit, (DRAIN_FAILED,))
+        watch.daemon = True
+        watch.start()
+
+    before = {number: signal.signal(number, received) for number in (signal.SIGTERM, signal.SIGINT)}
+    try:
+        yield stop
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def work(
+    log: Log,
+    settings: Settings,
+    stopping: Callable[[bool], bool],
+    *,
+    log_format: logs.LogFormat,
+    log_level: str = "info",
+    from_outcomes: bool = False,
+    next_free: bool = False,
+    serving: Callable[[str], None] | None = None,
+    stepped: Callable[[Held], None] | None = None,
+) -> Worker:
+    """Run one worker until `stopping(idle)`, with its metrics page and checkpoints; returns it afterwards.
+
+    `next_free`: on a busy address take the next free port; `serving` is told the address. Raises what
+    `Worker.run` raises, AddressError and CheckpointError.
+    """
+    slot = settings.worker.slot or socket.getfqdn()
+    classes = [spelled(value) for value in (settings.labels.positive, settings.labels.negative)]
+    metrics = Metrics(classes, settings.learner.kind, settings_digest(settings))
+    metrics.limits(settings.labels.max_waiting, settings.labels.max_parked)
+    logs.configure(log_format, level=log_level, count=metrics.logged)
+    heartbeat = Heartbeat()
+    limits = Limits()
+    address = settings.http.address
+    server = (
+        serve(address, metrics, lambda: heartbeat.health(limits), next_free=next_free) if address else None
+    )
+    with server or nullcontext():
+        if server is not None and serving is not None:
+            serving(server.address)
+        worker = Worker(
+            log,
+            settings,
+            slot,
+            metrics=metrics,
+            heartbeat=heartbeat,
+            checkpointing=Checkpointing(log, settings, slot, metrics),
+            stopping=stopping,
+            stepped=stepped,
+            from_outcomes=from_outcomes,
+        )
+        worker.run()
+    return worker
