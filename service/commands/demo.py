@@ -143,11 +143,15 @@ def unsent(log: "Log", settings: "Settings") -> "list[Outgoing]":
 
     from service.core.records import INPUTS, Outgoing
     from service.core.replay import as_stream
+    from service.log.partitioner import partition_of
+
+    def place(number: int, key: bytes, partitions: int) -> int:  # noqa: ARG001 - as `as_stream` calls it
+        return partition_of(key, partitions)
 
     partitions = log.partitions
     held = {(topic, p): log.high_watermark(topic, p) for topic in INPUTS for p in range(partitions)}
     first = next(iter(log.read("examples", 0, 0)), None) if held["examples", 0] else None
-    stream = list(as_stream(rows(), settings, partitions, OUTSTANDING))
+    stream = list(as_stream(rows(), settings, partitions, OUTSTANDING, place))
     begun_ms = (
         round(time.time() * 1000) - SPACING_MS * len(stream)
         if first is None

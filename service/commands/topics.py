@@ -80,7 +80,7 @@ def schema(
     """Print the JSON Schema of a topic's messages."""
     from service.core.messages import schemas
 
-    known: dict[str, Any] = {name: one for name, one in schemas().items()}
+    known: dict[str, Any] = dict(schemas().items())
     if topic is None:
         as_json(known)
     elif topic in known:

@@ -1,6 +1,6 @@
 """A recorded stream, or labelled data as a stream, through the worker's own step, without a log."""
 
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable, Collection, Iterable, Iterator
 from typing import Any, NamedTuple
 
@@ -8,7 +8,7 @@ from service.core.ledger import Ledger
 from service.core.merge import Merge, Side
 from service.core.messages import encode
 from service.core.model import Model
-from service.core.records import INPUTS, Record
+from service.core.records import INPUTS, Record, Topic
 from service.core.report import PartitionCounts, Report, report, summary
 from service.core.state import State
 from service.core.step import step
@@ -72,22 +72,42 @@ def replay_rows(
     return state
 
 
-def as_stream(rows: Iterable[Row], settings: Settings, partitions: int, delay: int) -> Iterator[Record]:
-    """Rows, dealt to the partitions in turn, as examples and late labels, 1 ms of record time apart."""
-    outstanding: deque[tuple[int, Row]] = deque()
+def in_turn(number: int, key: bytes, partitions: int) -> int:  # noqa: ARG001 - one way to place a row
+    """Rows dealt to the partitions one after the other."""
+    return number % partitions
+
+
+def as_stream(
+    rows: Iterable[Row],
+    settings: Settings,
+    partitions: int,
+    delay: int,
+    place: Callable[[int, bytes, int], int] = in_turn,
+) -> Iterator[Record]:
+    """Rows as examples and late labels, 1 ms of record time apart.
+
+    `place(number, key, partitions)` says in which partition a row's example and label are.
+    """
+    outstanding: deque[tuple[int, bytes, Row]] = deque()
+    ends: Counter[Side] = Counter()
     now = 0
     messages = settings.messages
 
+    def record(topic: Topic, partition: int, key: bytes, values: dict[str, Any]) -> Record:
+        offset = ends[topic, partition]
+        ends[topic, partition] += 1
+        return Record(topic, partition, offset, now, key, encode(_nested(values)))
+
     def late() -> Record:
-        number, row = outstanding.popleft()
-        value = encode(_nested({messages.id: row.id, messages.label: row.label}))
-        return Record("labels", number % partitions, number // partitions, now, row.id.encode(), value)
+        partition, key, row = outstanding.popleft()
+        return record("labels", partition, key, {messages.id: row.id, messages.label: row.label})
 
     for number, row in enumerate(rows):
         now += 1
-        value = encode(_nested({messages.id: row.id, messages.features: row.features}))
-        yield Record("examples", number % partitions, number // partitions, now, row.id.encode(), value)
-        outstanding.append((number, row))
+        key = row.id.encode()
+        partition = place(number, key, partitions)
+        yield record("examples", partition, key, {messages.id: row.id, messages.features: row.features})
+        outstanding.append((partition, key, row))
         if len(outstanding) > delay:
             now += 1
             yield late()
