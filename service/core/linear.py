@@ -124,25 +124,33 @@ def digest(sums: Mapping[str, float]) -> str:
 
 
 class Linear:
-    """A learner that is one theta, one weight function and one threshold: score = w.x - threshold.
+    """A learner that is one theta, one weight function, a scale and a threshold.
 
-    Kinds of it differ in `weight` alone; `service/core/learners` has one page for each.
+    score = scale * (w.x) - threshold. Kinds of it differ in these alone; `service/core/learners` has one
+    page for each. The scale is applied to the sum: scaled weights would round differently, and a score
+    of 0 would not stay one.
     """
 
     averaged = False
 
     def __init__(
-        self, partitions: int, tie: Tie, weight: Callable[[float], float] = identity, threshold: float = 0.0
+        self,
+        partitions: int,
+        tie: Tie,
+        weight: Callable[[float], float] = identity,
+        threshold: float = 0.0,
+        scale: float = 1.0,
     ) -> None:
         self._theta = Theta(partitions, weight)
         self._tie = tie
+        self._scale = scale
         self._threshold = threshold
         self.begin = self._theta.begin
         self.rollback = self._theta.rollback
 
     def score(self, x: Features, clock: int = 0) -> float:  # noqa: ARG002 - the version needs no clock
-        """w.x - threshold over k features."""
-        return saturate(self._theta.dot(x) - self._threshold)
+        """scale * (w.x) - threshold over k features."""
+        return saturate(self._scale * self._theta.dot(x) - self._threshold)
 
     def predict(self, score: float) -> bool:
         """The class of a score."""
@@ -170,5 +178,7 @@ class Linear:
         return self._theta.sums
 
     def weights(self) -> Mapping[str, float]:
-        """Weights by feature name."""
-        return self._theta.weights
+        """Weights by feature name, scaled."""
+        if self._scale == 1.0:
+            return self._theta.weights
+        return {name: saturate(self._scale * value) for name, value in self._theta.weights.items()}

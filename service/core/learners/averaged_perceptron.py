@@ -29,13 +29,13 @@ class AveragedPerceptron:
 
     def score(self, x: Features, clock: int) -> float:
         """a.x over k features, T = `clock`."""
-        theta, kappa, rate = self._theta.sums, self._kappa.sums, self._rate
+        theta, kappa = self._theta.sums, self._kappa.sums
         times, total = float(clock + 1), 0.0
         for name, value in x:
             coordinate = theta.get(name)
             if coordinate is not None:
-                total += rate * (times * coordinate - kappa[name]) * value
-        return saturate(total)
+                total += (times * coordinate - kappa[name]) * value
+        return saturate(self._rate * total)
 
     def predict(self, score: float) -> bool:
         """The class of a score."""

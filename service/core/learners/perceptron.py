@@ -5,11 +5,10 @@ With ||x|| <= R and a unit vector u that separates by a margin gamma, it makes a
 mistakes (Novikoff 1962). The learning rate r scales every weight and changes no decision.
 """
 
-from service.core.linear import Linear, identity, saturate
+from service.core.linear import Linear
 from service.settings import LearnerSettings
 
 
 def perceptron(settings: LearnerSettings, partitions: int) -> Linear:
     """`settings.learning_rate` is r > 0."""
-    rate = settings.learning_rate
-    return Linear(partitions, settings.tie, identity if rate == 1.0 else lambda theta: saturate(rate * theta))
+    return Linear(partitions, settings.tie, scale=settings.learning_rate)
