@@ -239,7 +239,6 @@ class Turn:
             if mistaken and (current or tally is self.tallies.life):
                 tally.mistakes += 1
         ledger.resolve(entry.id, label)
-        model.labelled(self.partition)
         self._learn(entry, label, mistaken)
         self._count_example("labelled")
         self._count_label("applied")
@@ -253,7 +252,7 @@ class Turn:
         )
 
     def _learn(self, entry: Waiting, label: int, mistaken: bool) -> None:
-        """Update, or not: the only place where that is decided."""
+        """Count the label and update, or not: the only place where that is decided."""
         model = self.model
         x = model.features(entry.features)
         must, predicted = model.learner.decide(x, label == 0)
@@ -261,8 +260,10 @@ class Turn:
         if self.state.settings.learner.delay_policy == "issued" and entry.epoch == model.epoch:
             must, chosen = mistaken, entry.predicted
         if not must:
+            model.labelled(self.partition)
             return
         decided_with = model.version()
+        model.labelled(self.partition)
         n = model.learn(self.partition, x, label == 0)
         for tally in (self.tallies.life, self.tallies.epoch):
             tally.updates += 1
