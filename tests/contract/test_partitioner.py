@@ -1,13 +1,14 @@
 """Keys go where Kafka's default partitioner puts them."""
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from service.log.partitioner import murmur2, partition_of
 
 
 @pytest.mark.filterwarnings("ignore:.*_text is deprecated:DeprecationWarning")
+@settings(deadline=None)
 @given(key=st.binary(max_size=40))
 def test_the_hash_is_that_of_kafka_python(key: bytes) -> None:
     """For keys of every length, with every tail."""
@@ -25,6 +26,7 @@ def test_the_hash_is_that_of_apache_kafka(key: bytes, expected: int) -> None:
     assert murmur2(key) == expected & 0xFFFFFFFF
 
 
+@settings(deadline=None)
 @given(key=st.none() | st.binary(), partitions=st.integers(1, 1000))
 def test_a_partition_is_within_the_count(key: bytes | None, partitions: int) -> None:
     """Also for a missing key, which always goes to the same partition."""
