@@ -17,6 +17,7 @@ import kafka.errors as kafka_errors
 import kafka.record.util
 from kafka import KafkaAdminClient, KafkaConsumer, KafkaProducer, TopicPartition
 from kafka.coordinator.assignors.range import RangePartitionAssignor
+from kafka.net.compat import KafkaNetClient
 
 from service.core.records import TOPICS, Headers, Record, Topic
 from service.log.protocol import LogError, OffsetLost, Refused, Unreachable
@@ -184,7 +185,7 @@ class Connection:
     def _make(self, client: Client, ours: Mapping[str, Any]) -> Any:
         options = self.options(client, ours)
         try:
-            return client(**options)
+            return _whole_or_nothing(client, options)
         except kafka_errors.KafkaTimeoutError as error:
             seconds = options["bootstrap_timeout_ms"] / 1000
             raise Unreachable(
@@ -195,6 +196,23 @@ class Connection:
             raise Refused(f"kafka-python does not take the options under [kafka]: {error}") from error
         except (kafka_errors.KafkaError, OSError) as error:
             raise Unreachable(f"cannot connect to Kafka at {','.join(self.servers)}: {error!r}") from error
+
+
+def _whole_or_nothing(client: Client, options: Mapping[str, Any]) -> Any:
+    # A client whose making fails leaves its sockets and its thread behind, and we ask again and again
+    # while a broker is away.
+    started: list[Any] = []
+
+    def start(*arguments: Any, **named: Any) -> Any:
+        started.append(KafkaNetClient(*arguments, **named))
+        return started[-1]
+
+    try:
+        return client(**options, kafka_client=start)
+    except BaseException:
+        for each in started:
+            each.close()
+        raise
 
 
 _COMMITTED: Mapping[str, Any] = {
