@@ -28,7 +28,7 @@ SCHEMA: dict[str, Any] = {
             "additionalProperties": {"type": ["number", "string", "boolean", "null"]},
         },
         {"type": "array", "items": {"type": "number"}},
-        {"type": "array", "items": {"type": "string"}},
+        {"type": "array", "items": {"type": "string", "not": {"const": BIAS}}},
     ],
 }
 

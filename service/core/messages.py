@@ -174,6 +174,9 @@ _TYPES: Mapping[Topic, tuple[type[Struct], ...]] = {
     "updates": (Update, Epoch),
 }
 
+_NEEDED = {"Example": "features", "Label": "label"}
+"""The id may be the record's key instead."""
+
 encode: Callable[[Any], bytes] = msgspec.json.Encoder().encode
 _prediction = msgspec.json.Decoder(Prediction).decode
 _outcomes = msgspec.json.Decoder(Outcomes).decode
@@ -186,9 +189,13 @@ def schemas() -> Mapping[Topic, dict[str, Any]]:
     found: dict[Topic, dict[str, Any]] = {}
     for topic, types in _TYPES.items():
         parts, definitions = msgspec.json.schema_components(types, ref_template="#/$defs/{name}")
-        for definition in definitions.values():
+        for name, definition in definitions.items():
             if "features" in definition.get("properties", {}):
                 definition["properties"]["features"] = features.SCHEMA
+            if name in _NEEDED:  # decoded as absent, so that its absence can be a reason of its own
+                definition["required"] = [_NEEDED[name]]
+            if name == "Label":
+                definition["properties"]["label"] = {"type": ["boolean", "integer", "string"]}
         found[topic] = {
             "$schema": "https://json-schema.org/draft/2020-12/schema",
             "title": topic,
