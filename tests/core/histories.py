@@ -1,0 +1,322 @@
+"""Random histories: one worker that is restarted in every way, beside one that never is.
+
+Both see the same records in the same portions. After every transaction, what the restarted worker holds
+must equal what the other holds, and so must what a third, rebuilt from the marks alone, would hold.
+"""
+
+import struct
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from random import Random
+from typing import Any
+
+import msgspec
+
+from service.core import snapshot
+from service.core.ledger import Ledger
+from service.core.merge import Merge, Side
+from service.core.messages import encode, read_outcomes
+from service.core.model import first_epoch
+from service.core.records import INPUTS, Outgoing, Position, Record, Transaction
+from service.core.snapshot import Checkpoint
+from service.core.state import State
+from service.core.step import step
+from service.settings import Settings
+from service.worker.assignment import Held, epochs_of, take_over
+from tests.core.memory_log import MemoryLog, MemorySession
+
+RESTARTS = ("none", "abort", "stale", "marks", "lower marks", "checkpoint", "outcomes", "stale", "marks")
+
+
+def random_settings(random: Random) -> Settings:
+    """Small limits, so that a short history reaches all of them."""
+    kind = random.choice(("perceptron", "averaged-perceptron", "winnow", "balanced-winnow"))
+    issued = kind != "averaged-perceptron" and random.random() < 0.3
+    return Settings.model_validate(
+        {
+            "learner": {
+                "kind": kind,
+                "tie": random.choice(("mistake", "positive", "negative")),
+                "delay_policy": "issued" if issued else "rescore",
+            },
+            "labels": {
+                "max_delay": random.choice((0.005, 0.03, 0.1, 10)),
+                "parking": random.choice((0, 0.01, 0.05, 10)),
+                "max_parked": random.choice((1, 2, 4, 1000)),
+                "max_waiting": random.choice((1, 2, 4, 1000)),
+                "remember": random.choice((1, 2, 3, 5, 1000)),
+            },
+            "batch": {"max_records": random.choice((1, 2, 3, 5, 8, 1000))},
+        }
+    )
+
+
+def random_inputs(random: Random, partitions: int) -> dict[Side, list[Record]]:
+    """Both inputs of each partition: skewed times, few ids, early and repeated labels, invalid records."""
+    found: dict[Side, list[Record]] = {}
+    for p in range(partitions):
+        ids = random.choice((3, 6, 20))
+        for topic in INPUTS:
+            records: list[Record] = []
+            offset, now = random.choice((0, 0, 7)), random.choice((0, 0, 30))
+            for _ in range(random.randrange(random.choice((6, 14, 28)))):
+                now += random.choice((0, 1, 1, 3, 3, 20))
+                ts = -1 if random.random() < 0.03 else max(0, now + random.choice((0, 0, 0, -15, 15)))
+                records.append(Record(topic, p, offset, ts, b"key", random_value(random, topic, ids)))
+                offset += random.choice((1, 1, 1, 1, 2))
+            found[topic, p] = records
+    return found
+
+
+def random_value(random: Random, topic: str, ids: int) -> bytes | None:
+    name = f"i{random.randrange(ids)}"
+    chance = random.random()
+    if chance < 0.02:
+        return None
+    if chance < 0.05:
+        return random.choice((b"nonsense", b"\0\0\0\0\1{}", b'{"id": "i0"}', b'{"id": 1.5}', b"[]"))
+    if topic == "labels":
+        return encode({"id": name, "label": random.choice((True, False, 1, 0, "maybe"))})
+    features = {"a": random.choice((1.0, -2.5, 0.1)), f"b{random.randrange(3)}": random.choice((1, 3))}
+    return encode({"id": name, "features": features})
+
+
+def bits(value: Any) -> Any:
+    """Floats as their bytes, so that -0.0 is not 0.0."""
+    if isinstance(value, float):
+        return struct.pack("<d", value)
+    if isinstance(value, Mapping):
+        return {name: bits(each) for name, each in value.items()}
+    if isinstance(value, list):
+        return [bits(each) for each in value]
+    return value
+
+
+def ledger_of(ledger: Ledger) -> dict[str, Any]:
+    """All that a ledger holds, in its order, apart from the floors."""
+    return {
+        "waiting": [tuple(entry[:6]) for entry in ledger.waiting.values()],
+        "parked": [tuple(entry[:4]) for entry in ledger.parked.values()],
+        "remembered": [tuple(entry[:2]) for entry in ledger.remembered.values()],
+        "keys": (list(ledger.waiting), list(ledger.parked), list(ledger.remembered)),
+        "stream_time": ledger.stream_time,
+        "tallies": msgspec.to_builtins(ledger.tallies),
+        "next": (ledger.examples_next, ledger.labels_next),
+    }
+
+
+def model_of(state: State) -> dict[str, Any]:
+    """The model to the bit."""
+    return {
+        "version": msgspec.to_builtins(state.model.version()),
+        "clock": list(state.model.clock),
+        "rows": bits(state.model.snapshot().rows),
+        "digest": state.model.digest(),
+    }
+
+
+def decided(transaction: Transaction) -> dict[str, Any]:
+    """What a transaction says, apart from the marks and from how its decisions were cut into parts."""
+    turns: dict[int, dict[str, Any]] = {}
+    others: list[Outgoing] = []
+    for outgoing in transaction.outputs:
+        if outgoing.topic != "outcomes":
+            others.append(outgoing)
+            continue
+        part = read_outcomes(Record("outcomes", outgoing.partition, 0, 0, None, outgoing.value))
+        turn = turns.setdefault(outgoing.partition, {"decisions": [], "model": part.model})
+        turn["decisions"] += part.decisions
+        turn |= {"order": part.order, "at": part.at, "inputs": part.inputs, "tallies": part.tallies}
+    positions = {p: (place.examples, place.labels) for p, place in transaction.positions.items()}
+    return {"others": others, "turns": turns, "positions": positions}
+
+
+@dataclass
+class History:
+    """One random history. `run` raises AssertionError where the two workers part."""
+
+    random: Random
+    settings: Settings = field(init=False)
+    log: MemoryLog = field(init=False)
+    restarts: int = 0
+    transactions: int = 0
+
+    def __post_init__(self) -> None:
+        random = self.random
+        self.settings = random_settings(random)
+        self.partitions = random.choice((1, 1, 1, 2, 3))
+        self.log = MemoryLog(self.partitions, random.choice((1_000_000, 1_000_000, 1_500)))
+        self.inputs = random_inputs(random, self.partitions)
+        self.visible: dict[Side, int] = {
+            side: random.choice((0, len(records))) for side, records in self.inputs.items()
+        }
+        epoch = encode(first_epoch(self.settings))
+        self._keep(Transaction([Outgoing("updates", p, None, epoch) for p in range(self.partitions)]))
+        self.shadow = self._take_over()
+        self.worker = self._take_over()
+        self.checkpoints: list[bytes] = []
+
+    def run(self) -> None:
+        """Until every record is consumed, restarting the worker between any two steps."""
+        rounds = 0
+        while self._left() or rounds == 0:
+            rounds += 1
+            for side, records in self.inputs.items():
+                if rounds > 60 or self.random.random() < 0.5:
+                    grown = self.visible[side] + self.random.randrange(0, 12)
+                    self.visible[side] = min(len(records), len(records) if rounds > 60 else grown)
+            portion = None if rounds > 60 else self.random.choice((None, None, 0, 1, 3))
+            self._round(portion)
+            self._restart()
+        self._check_sums()
+
+    def _round(self, portion: int | None) -> None:
+        shadow, drained = self._buffered(self.shadow.state, portion)
+        expected = step(self.shadow.state, shadow, drained, self.settings.batch.max_records)
+        mine, _ = self._buffered(self.worker.state, portion)
+        while True:
+            result = step(self.worker.state, mine, drained, self.settings.batch.max_records)
+            if result is None or expected is None:
+                assert result is expected
+                return
+            assert decided(result.transaction) == decided(expected.transaction)
+            if self.random.random() > 0.15:
+                break
+            # The step is taken back, perhaps after some of it was written; then the same records again.
+            written = result.transaction.outputs[: self.random.randrange(len(result.transaction.outputs) + 1)]
+            self.log.abort(written, marker=self._marker())
+            self.worker.state.rollback(result.partitions)
+            mine, _ = self._buffered(self.worker.state, portion)
+        ends = self._keep(result.transaction)
+        for held in (self.shadow, self.worker):
+            held.state.committed(ends)
+            for (topic, p), end in ends.items():
+                if topic == "updates":
+                    held.fold.next_offsets[p] = end
+            held.positions.update(result.transaction.positions)
+        self.transactions += 1
+        self._compare(self.worker)
+        self._compare(self._take_over())  # a restart at this transaction, from the marks alone
+        if self.random.random() < 0.3:
+            self.checkpoints.append(snapshot.encode(self._checkpoint()))
+
+    def _restart(self) -> None:
+        how = self.random.choice(RESTARTS)
+        if how == "none":
+            return
+        self.restarts += 1
+        if how == "abort":
+            self._abort_one()
+        elif how == "stale":
+            self.worker = self._take_over(held=self.worker)
+        elif how == "marks":
+            self.worker = self._take_over()
+        elif how == "lower marks":
+            kept = dict(self.log.positions)
+            self.log.positions = {p: self._lowered(position) for p, position in kept.items()}
+            self.worker = self._take_over()
+            self.log.positions = kept
+            self.worker.positions = dict(kept)
+        elif how == "checkpoint" and self.checkpoints:
+            older = snapshot.decode(self.random.choice(self.checkpoints))
+            self.worker = self._take_over(checkpoint=older)
+        elif how == "outcomes":
+            self.worker = self._take_over(forgotten=True)
+        self._compare(self.worker)
+
+    def _abort_one(self) -> None:
+        """A step that is given up, and then nothing."""
+        mine, drained = self._buffered(self.worker.state, None)
+        result = step(self.worker.state, mine, drained, self.settings.batch.max_records)
+        if result is not None:
+            self.log.abort(result.transaction.outputs, marker=self._marker())
+            self.worker.state.rollback(result.partitions)
+
+    def _take_over(
+        self, held: Held | None = None, checkpoint: Checkpoint | None = None, *, forgotten: bool = False
+    ) -> Held:
+        session: Any = MemorySession(self.log, forgotten=forgotten)
+        log: Any = _WithInputs(self.log, self.inputs)
+        return take_over(
+            log, session, self.settings, range(self.partitions), held, checkpoint, from_outcomes=forgotten
+        )
+
+    def _compare(self, other: Held) -> None:
+        assert model_of(other.state) == model_of(self.shadow.state)
+        for p, ledger in self.shadow.state.ledgers.items():
+            assert ledger_of(other.state.ledgers[p]) == ledger_of(ledger), f"partition {p}"
+        assert other.fold.next_offsets == self.shadow.fold.next_offsets
+
+    def _buffered(self, state: State, portion: int | None) -> tuple[Merge, set[Side]]:
+        """What a poll from the positions brings: everything visible, or so much of each side."""
+        merge = Merge(state.ledgers)
+        drained: set[Side] = set()
+        for p, ledger in state.ledgers.items():
+            for topic, position in zip(INPUTS, (ledger.examples_next, ledger.labels_next), strict=True):
+                records = self.inputs[topic, p][: self.visible[topic, p]]
+                waiting = [record for record in records if record.offset >= position]
+                merge.add(waiting[:portion])
+                if not waiting:
+                    drained.add((topic, p))
+        return merge, drained
+
+    def _left(self) -> bool:
+        ledgers = self.shadow.state.ledgers
+        positions = {("examples", p): ledger.examples_next for p, ledger in ledgers.items()} | {
+            ("labels", p): ledger.labels_next for p, ledger in ledgers.items()
+        }
+        return any(records and records[-1].offset >= positions[side] for side, records in self.inputs.items())
+
+    def _keep(self, transaction: Transaction) -> dict[Side, int]:
+        return self.log.commit(transaction, marker=self._marker())
+
+    def _marker(self) -> bool:
+        return self.random.random() < 0.8
+
+    def _lowered(self, position: Position) -> Position:
+        marks = msgspec.json.decode(position.metadata)
+        for name in "po":
+            marks[name] = self.random.randrange(marks[name] + 1)
+        if marks["p"] == 0 and self.random.random() < 0.5:
+            marks |= {"o": 0, "s": 0}
+        return position._replace(metadata=encode(marks).decode())
+
+    def _checkpoint(self) -> Checkpoint:
+        return Checkpoint(
+            snapshot.FORMAT,
+            self.settings.group,
+            {},
+            snapshot.settings_digest(self.settings),
+            epochs_of(self.worker.fold),
+            self.worker.state.model.snapshot(),
+            self.worker.fold.next_offsets,
+            {p: snapshot.freeze(ledger) for p, ledger in self.worker.state.ledgers.items()},
+        )
+
+    def _check_sums(self) -> None:
+        """Every example and every label ended in exactly one outcome, or is still held."""
+        for p, ledger in self.worker.state.ledgers.items():
+            examples, labels = dict(ledger.tallies.life.examples), dict(ledger.tallies.life.labels)
+            assert examples.pop("consumed") == sum(examples.values()) + len(ledger.waiting)
+            assert labels.pop("consumed") == sum(labels.values()) + len(ledger.parked)
+            assert ledger.tallies.life.examples["consumed"] == len(self.inputs["examples", p])
+            sources = [
+                msgspec.json.decode(each.value)["source"] for each in self.log.records["predictions", p]
+            ]
+            assert sources == sorted(set(sources)), "each example is predicted at most once"
+
+
+class _WithInputs:
+    """The memory log as a worker sees it, where the inputs start somewhere too."""
+
+    def __init__(self, log: MemoryLog, inputs: Mapping[Side, list[Record]]) -> None:
+        self._log, self._inputs = log, inputs
+
+    def low_watermark(self, topic: Any, partition: int) -> int:
+        records = self._inputs.get((topic, partition))
+        if records is None:
+            return self._log.low_watermark(topic, partition)
+        return records[0].offset if records else 0
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._log, name)

@@ -1,0 +1,172 @@
+"""Rebuilding equals what was held: random histories, restarted in every way at any transaction.
+
+`MISTAKEBOUND_LONG=1` runs 20,000 histories from a fresh seed, which is printed; `MISTAKEBOUND_SEED`
+sets the first seed.
+"""
+
+import os
+import secrets
+import time
+from collections.abc import Callable
+from random import Random
+from typing import Any
+
+import msgspec
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from structlog.testing import capture_logs
+
+from service.core import recover
+from service.core.faults import BadLog
+from service.core.ledger import Ledger
+from service.core.messages import Marks
+from service.log.protocol import Refused
+from tests.core.histories import History
+
+LONG = os.environ.get("MISTAKEBOUND_LONG") == "1"
+HISTORIES = 20_000 if LONG else 300
+
+
+@given(st.randoms(use_true_random=False))
+@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+def test_a_restarted_worker_goes_on_as_one_that_never_stopped(random: Random) -> None:
+    """Held entries, tallies, model bits and every later decision are equal, however it was restarted."""
+    with capture_logs():
+        History(random).run()
+
+
+@pytest.mark.timeout(3600 if LONG else 300)
+def test_many_histories_rebuild_to_what_was_held() -> None:
+    """The same property over seeded histories: no restart of any of them loses or doubles anything."""
+    named = os.environ.get("MISTAKEBOUND_SEED")
+    seed = int(named) if named else secrets.randbelow(1 << 40) if LONG else 1
+    began, restarts, transactions = time.monotonic(), 0, 0
+    for number in range(seed, seed + HISTORIES):
+        history = History(Random(number))
+        try:
+            with capture_logs():
+                history.run()
+        except Exception as error:
+            raise AssertionError(f"history {number} (MISTAKEBOUND_SEED={number}): {error!r}") from error
+        restarts += history.restarts
+        transactions += history.transactions
+    assert restarts > HISTORIES
+    print(
+        f"\n{HISTORIES} histories from seed {seed}: {transactions} transactions, each rebuilt from its "
+        f"marks, and {restarts} restarts, in {time.monotonic() - began:.0f} s"
+    )
+
+
+# --- that the property notices a broken rule --------------------------------------------------------------
+
+_marks = Ledger.marks
+_apply = recover._apply
+_rollback = Ledger.rollback
+
+
+def without(*kinds: str) -> Callable[[Ledger], Marks]:
+    """Marks whose o forgets some kinds of entries."""
+
+    def marks(ledger: Ledger) -> Marks:
+        held = {"waiting": ledger.waiting, "parked": ledger.parked, "remembered": ledger.remembered}
+        oldest = [next(iter(each.values())) for kind, each in held.items() if each and kind not in kinds]
+        return msgspec.structs.replace(
+            _marks(ledger), o=min([ledger.outcomes_end, *(entry.outcomes_floor for entry in oldest)])
+        )
+
+    return marks
+
+
+def moved(**by: int) -> Callable[[Ledger], Marks]:
+    """Marks off by some."""
+
+    def marks(ledger: Ledger) -> Marks:
+        right = _marks(ledger)
+        return Marks(**{name: max(0, getattr(right, name) + by.get(name, 0)) for name in "pos"})
+
+    return marks
+
+
+def p_after_oldest(ledger: Ledger) -> Marks:
+    """`p` as if the oldest waiting example were no longer needed."""
+    return msgspec.structs.replace(_marks(ledger), p=ledger.predictions_end)
+
+
+def s_of_newest(ledger: Ledger) -> Marks:
+    """`s` ignores all that waits."""
+    return msgspec.structs.replace(_marks(ledger), s=ledger.examples_next)
+
+
+def trims_late(*arguments: Any) -> None:
+    """A rebuild that remembers one id more."""
+    arguments[2].remember_at_most += 1
+    _apply(*arguments)
+    arguments[2].remember_at_most -= 1
+
+
+def keeps_the_oldest(*arguments: Any) -> None:
+    """A rebuild in which a full memory learns nothing new."""
+    ledger = arguments[2]
+    full = len(ledger.remembered) >= ledger.remember_at_most
+    kept = dict(ledger.remembered)
+    _apply(*arguments)
+    if full:
+        ledger._remembered.entries = kept
+
+
+def parks_for_good(*arguments: Any) -> None:
+    """A rebuild in which a label never leaves its place."""
+    decision, *_, parked = arguments
+    kept = dict(parked)
+    _apply(*arguments)
+    if decision.outcome != "parked":
+        parked.update(kept)
+
+
+def forgets_expiry(*arguments: Any) -> None:
+    """A rebuild in which expired and evicted examples are not remembered."""
+    decision, _, _, _, held, _ = arguments
+    if decision.label_offset is None and decision.outcome in ("expired", "evicted"):
+        held.pop(decision.source, None)
+    else:
+        _apply(*arguments)
+
+
+def rollback_without_time(ledger: Ledger) -> None:
+    """A rollback that keeps the stream time of the step that it takes back."""
+    kept = ledger.stream_time
+    _rollback(ledger)
+    ledger.stream_time = kept
+
+
+SABOTAGE: dict[str, tuple[Any, str, Any]] = {
+    "o forgets the waiting": (Ledger, "marks", without("waiting")),
+    "o forgets the parked": (Ledger, "marks", without("parked")),
+    "o forgets the remembered": (Ledger, "marks", without("remembered")),
+    "o forgets all held": (Ledger, "marks", without("waiting", "parked", "remembered")),
+    "o one too high": (Ledger, "marks", moved(o=1)),
+    "p one too high": (Ledger, "marks", moved(p=1)),
+    "p is the end": (Ledger, "marks", p_after_oldest),
+    "s one too high": (Ledger, "marks", moved(s=1)),
+    "s one too low": (Ledger, "marks", moved(s=-1)),
+    "s is the next example": (Ledger, "marks", s_of_newest),
+    "memory trimmed too late": (recover, "_apply", trims_late),
+    "memory trimmed at the wrong end": (recover, "_apply", keeps_the_oldest),
+    "parked for good": (recover, "_apply", parks_for_good),
+    "expiry not remembered": (recover, "_apply", forgets_expiry),
+    "time not rolled back": (Ledger, "rollback", rollback_without_time),
+}
+
+
+@pytest.mark.parametrize("rule", SABOTAGE)
+def test_a_broken_rule_is_noticed(rule: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each rule of the rebuild, when broken, makes some history part from the worker that never stopped."""
+    monkeypatch.setattr(*SABOTAGE[rule])
+    for number in range(400):
+        try:
+            with capture_logs():
+                History(Random(number)).run()
+        except (AssertionError, BadLog, Refused, KeyError):
+            return
+    raise AssertionError(f"400 histories did not notice the broken rule {rule!r}")
