@@ -23,6 +23,7 @@ def feed_and_kill(
 ) -> None:
     """Send `records`, the first half as a backlog and the rest piece by piece, and kill the worker
     `kills` times on the way; `meanwhile` happens once, after the third kill. Then finish cleanly."""
+    begun = time.monotonic()
     half = len(records) // 2
     place.send(records[:half])
     pieces = [records[at : at + half // PIECES + 1] for at in range(half, len(records), half // PIECES + 1)]
@@ -34,10 +35,12 @@ def feed_and_kill(
         worker = place.lasting(worker, lambda now=moment: place.consumed() >= now, f"{moment} are consumed")
         time.sleep(chance.uniform(0, 0.1))
         worker.kill()
+        print(f"{time.monotonic() - begun:.1f} s: killed beyond {moment} of {len(records)} records")
         worker = meanwhile(place.worker()) if number == 2 else place.worker()
     for piece in pieces:
         place.send(piece)
     place.finish(worker)
+    print(f"{time.monotonic() - begun:.1f} s: finished")
 
 
 def moments(chance: random.Random, count: int, total: int) -> list[int]:
