@@ -7,6 +7,7 @@ sets the first seed.
 import os
 import secrets
 import time
+from collections import Counter
 from collections.abc import Callable
 from random import Random
 from typing import Any
@@ -42,6 +43,7 @@ def test_many_histories_rebuild_to_what_was_held() -> None:
     named = os.environ.get("MISTAKEBOUND_SEED")
     seed = int(named) if named else secrets.randbelow(1 << 40) if LONG else 1
     began, restarts, transactions = time.monotonic(), 0, 0
+    reached: Counter[str] = Counter()
     for number in range(seed, seed + HISTORIES):
         history = History(Random(number))
         try:
@@ -51,7 +53,13 @@ def test_many_histories_rebuild_to_what_was_held() -> None:
             raise AssertionError(f"history {number} (MISTAKEBOUND_SEED={number}): {error!r}") from error
         restarts += history.restarts
         transactions += history.transactions
+        for ledger in history.worker.state.ledgers.values():
+            reached.update({f"example {name}": n for name, n in ledger.tallies.life.examples.items()})
+            reached.update({f"label {name}": n for name, n in ledger.tallies.life.labels.items()})
+            reached["still waiting"] += len(ledger.waiting)
+            reached["still parked"] += len(ledger.parked)
     assert restarts > HISTORIES
+    assert min(reached.values()) > HISTORIES // 10, f"an outcome is hardly ever reached: {reached}"
     print(
         f"\n{HISTORIES} histories from seed {seed}: {transactions} transactions, each rebuilt from its "
         f"marks, and {restarts} restarts, in {time.monotonic() - began:.0f} s"
