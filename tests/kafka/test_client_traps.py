@@ -17,7 +17,7 @@ from kafka.errors import KafkaError, OutOfOrderSequenceNumberError
 
 from service.core.records import Outgoing, Position, Transaction
 from service.log.kafka import KafkaLog, connect, outgoing, transact
-from service.log.protocol import Polled, StaleGeneration, TransactionFailed
+from service.log.protocol import Polled, Refused, StaleGeneration, TransactionFailed
 from tests.contract.worker import PATIENCE_S, Worker, example, values
 from tests.kafka.broker import Broker
 
@@ -223,6 +223,28 @@ def test_bytes_that_no_decoder_takes_are_delivered(make_log, start) -> None:
     log.append(example(0, value) for value in [*poison, b"after"])
 
     assert [record.value for record in start(log).take(6)] == [*poison, b"after"]
+
+
+class Name(str):
+    """A header's name that a client in another language may write."""
+
+    def encode(self, *_: str) -> bytes:
+        return b"\xff"
+
+
+def test_a_header_that_the_client_cannot_read_is_named(make_log, start) -> None:
+    """The client would look for the record's successor for ever; the log says where it stands."""
+    log = make_log()
+    log.append(
+        [example(0, b"before"), example(0, b"bad", headers=((Name("name"), b""),)), example(0, b"after")]
+    )
+    worker = start(log)
+    assert [record.value for record in worker.take(1)] == [b"before"]
+
+    with pytest.raises(Refused, match=r"examples.*partition=0.*from 1: .*UTF-8"):
+        worker.take(1)
+    with pytest.raises(Refused, match=r"examples-0: .*UTF-8"):
+        list(log.read("examples", 0, 0))
 
 
 # Pause and resume (c20)

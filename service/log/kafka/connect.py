@@ -241,21 +241,30 @@ def servers_of(url: str | None) -> list[str]:
 
 
 @contextmanager
-def translated(doing: str) -> Iterator[None]:
-    """Turn kafka-python's errors into the log's, with `doing` in front."""
+def translated(what: str | Callable[[], str]) -> Iterator[None]:
+    """Turn kafka-python's errors into the log's, with `what` was done in front."""
     try:
         yield
     except LogError:
         raise
-    except kafka_errors.OffsetOutOfRangeError as error:
-        raise OffsetLost(
-            f"{doing}: {error}; the records there were deleted, or the topic was made anew"
-        ) from error
-    except kafka_errors.UnknownTopicOrPartitionError as error:
-        raise Refused(f"{doing}: {error}; make the topics with `mistakebound topics create`") from error
-    except kafka_errors.AuthorizationError as error:
-        raise Refused(f"{doing}: not allowed ({error!r}); grant it, or correct the SASL options") from error
-    except kafka_errors.RetriableError as error:
-        raise Unreachable(f"{doing}: the broker did not answer in time ({error!r})") from error
-    except kafka_errors.KafkaError as error:
-        raise LogError(f"{doing}: {error!r}") from error
+    except (kafka_errors.KafkaError, UnicodeDecodeError) as error:
+        raise _in_our_words(what if isinstance(what, str) else what(), error) from error
+
+
+def _in_our_words(doing: str, error: Exception) -> LogError:
+    match error:
+        case UnicodeDecodeError() | kafka_errors.CorruptRecordError():
+            return Refused(
+                f"{doing}: a record there is damaged, or a header's name is not UTF-8 ({error}); take it "
+                "out of the topic, and see to it that its producer writes no more of them"
+            )
+        case kafka_errors.OffsetOutOfRangeError() | kafka_errors.LogTruncationError():
+            return OffsetLost(f"{doing}: {error}; records were deleted, or the topic was made anew")
+        case kafka_errors.UnknownTopicOrPartitionError():
+            return Refused(f"{doing}: {error}; make the topics with `mistakebound topics create`")
+        case kafka_errors.AuthorizationError():
+            return Refused(f"{doing}: not allowed ({error!r}); grant it, or correct the SASL options")
+        case kafka_errors.RetriableError():
+            return Unreachable(f"{doing}: the broker did not answer in time ({error!r})")
+        case _:
+            return LogError(f"{doing}: {error!r}")

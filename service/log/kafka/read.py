@@ -32,6 +32,7 @@ class Reader:
         self._admin = admin
         self._watchdog = watchdog
         self._idle: list[Any] = []
+        self._closed = False
 
     def read(
         self, topic: Topic, partition: int, start: int, stop: int | None, wait_s: float
@@ -50,6 +51,7 @@ class Reader:
         return self._batches(places)
 
     def close(self) -> None:
+        self._closed = True
         while self._idle:
             self._idle.pop().close(autocommit=False)
 
@@ -87,6 +89,12 @@ class Reader:
                         "transaction is open below it, or the broker is away"
                     )
         finally:
+            self._give_back(consumer)
+
+    def _give_back(self, consumer: Any) -> None:
+        if self._closed:
+            consumer.close(autocommit=False)
+        else:
             self._idle.append(consumer)
 
     def _batches(self, places: Mapping[TopicPartition, int]) -> Iterator[Sequence[Record]]:

@@ -89,7 +89,7 @@ class KafkaSession:
         """Records of the owned partitions, waiting at most `timeout_s` for the first."""
         end = time.monotonic() + timeout_s
         fetched: dict[TopicPartition, list[Any]] = {}
-        with self._watchdog.limit(timeout_s + STUCK_S, "poll"), translated("read examples and labels"):
+        with self._watchdog.limit(timeout_s + STUCK_S, "poll"), translated(self._reading):
             while not fetched and self._assignments.count == self._generation:
                 self._unstick()
                 left_ms = max(0, round((end - time.monotonic()) * 1000))
@@ -230,6 +230,12 @@ class KafkaSession:
 
     def _position(self, place: TopicPartition) -> int:
         return int(self._consumer.position(place, timeout_ms=ENDS_MS))
+
+    def _reading(self) -> str:
+        # Where the client stands when it fails; asked again, it may look for the next record for ever.
+        current = self._consumer._fetcher._next_partition_records
+        where = f" at {current.topic_partition} from {current.next_fetch_offset}" if current else ""
+        return f"read examples and labels{where}"
 
     def _unstick(self) -> None:
         # kafka-python 3.0.12 takes back what it set aside for a paused partition only while this slot is
