@@ -254,7 +254,10 @@ class Turn:
     def _learn(self, entry: Waiting, label: int, mistaken: bool) -> None:
         """Count the label and update, or not: the only place where that is decided."""
         model = self.model
-        x = model.features(entry.features)
+        try:
+            x = model.features(entry.features)
+        except BadRecord:  # predicted in an older epoch, whose settings took what these do not
+            return model.labelled(self.partition)
         must, predicted = model.learner.decide(x, label == 0)
         chosen = 0 if predicted else 1
         if self.state.settings.learner.delay_policy == "issued" and entry.epoch == model.epoch:
