@@ -257,7 +257,8 @@ class Turn:
         try:
             x = model.features(entry.features)
         except BadRecord:  # predicted in an older epoch, whose settings took what these do not
-            return model.labelled(self.partition)
+            model.labelled(self.partition)
+            return
         must, predicted = model.learner.decide(x, label == 0)
         chosen = 0 if predicted else 1
         if self.state.settings.learner.delay_policy == "issued" and entry.epoch == model.epoch:
