@@ -7,21 +7,26 @@ example of the new epoch has paid for.
 
 from collections.abc import Iterable
 
-from service.core.faults import BadLog
+from service.core.faults import BadLog, BadSnapshot
 from service.core.messages import Epoch, Update, read_update
-from service.core.model import Model, Snapshot
+from service.core.model import Model, Snapshot, changed_settings
 from service.core.records import Record
 from service.settings import Settings
 
 
 class Fold:
-    """Folds all partitions of `updates`; a newer epoch on the way asks for a fresh start."""
+    """Folds all partitions of `updates`; a newer epoch on the way asks for a fresh start.
+
+    Updates of an epoch with other settings are passed over unread: these settings may not even accept
+    their features. Whoever folds to the end must then refuse that epoch.
+    """
 
     def __init__(self, settings: Settings, partitions: int, epochs: Iterable[Epoch] = ()) -> None:
         self.epochs: dict[int, Epoch] = {epoch.epoch: epoch for epoch in epochs}
         self.model = Model(settings, partitions, max(self.epochs, default=0))
         self.next_offsets = [0] * partitions
         self._inherited = self._base_versions()
+        self._foreign = self._differs()
         self._folded: dict[tuple[int, int], int] = {}
 
     @property
@@ -30,10 +35,15 @@ class Fold:
         return self.epochs.get(self.model.epoch)
 
     def restore(self, snapshot: Snapshot, next_offsets: list[int]) -> None:
-        """Go on from a checkpoint of the newest epoch known here."""
+        """Go on from a checkpoint of the newest epoch known here. Raises BadSnapshot."""
         assert snapshot.epoch == self.model.epoch
-        self.model.restore(snapshot)
         self.next_offsets = list(next_offsets)
+        if self._foreign:
+            return
+        known = self.model.learner.dump().keys()
+        if snapshot.rows.keys() != known:
+            raise BadSnapshot(f"it has rows of {sorted(snapshot.rows)}, the learner has {sorted(known)}")
+        self.model.restore(snapshot)
         for epoch, versions in self._inherited.items():
             self._folded |= {(epoch, p): n for p, n in enumerate(versions)}
 
@@ -51,11 +61,12 @@ class Fold:
                         return False
                     self.model.epoch = message.epoch
                     self._inherited = self._base_versions()
+                    self._foreign = self._differs()
                     if self._inherited:
                         return False
             elif message.epoch in self._inherited:
                 self._inherit(partition, message)
-            else:
+            elif not self._foreign:
                 self.model.follow(partition, message)
             self.next_offsets[partition] = record.offset + 1
         return True
@@ -67,6 +78,9 @@ class Fold:
                 raise BadLog(f"updates-{partition}: update {update.n} follows {known}; some are missing")
             self._folded[update.epoch, partition] = update.n
             self.model.inherit(partition, update)
+
+    def _differs(self) -> bool:
+        return self.epoch is not None and bool(changed_settings(self.epoch, self.model.settings))
 
     def _base_versions(self) -> dict[int, list[int]]:
         """Epoch -> how many of its updates of each partition count, for every epoch below the newest."""

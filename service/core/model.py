@@ -65,6 +65,11 @@ class Model:
         if self.learner.averaged:
             self._encoded = None
 
+    def knows(self, partition: int, labelled: int) -> None:
+        """So many labelled examples of the partition are known, at least."""
+        self.clock[partition] = max(self.clock[partition], labelled)
+        self._encoded = None
+
     def learn(self, partition: int, x: Features, positive: bool) -> int:
         """Fold an own mistake; returns its number n in the partition and epoch."""
         self.updates[partition] += 1

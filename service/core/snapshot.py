@@ -4,7 +4,7 @@ The content is MessagePack (floats keep their bits; nothing in it can run). A sn
 log: it names the topics' ids, the group and the epoch's settings, and is refused with any other.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sized
 from hashlib import sha256
 from typing import Any
 
@@ -84,8 +84,11 @@ def check_belongs(checkpoint: Checkpoint, group: str, topics: Mapping[str, str],
     for topic in TOPICS:
         if checkpoint.topics.get(topic) != topics.get(topic):
             raise BadSnapshot(f"the topic {topic!r} is another one than when it was written")
-    if len(checkpoint.updates_next) != partitions:
-        raise BadSnapshot(f"it has {len(checkpoint.updates_next)} partitions, the log has {partitions}")
+    model = checkpoint.model
+    counted: list[Sized] = [checkpoint.updates_next, model.updates, model.clock, *model.rows.values()]
+    for count in map(len, counted):
+        if count != partitions:
+            raise BadSnapshot(f"it has {count} partitions, the log has {partitions}")
 
 
 def freeze(ledger: Ledger) -> LedgerSnapshot:

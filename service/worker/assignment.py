@@ -13,12 +13,12 @@ import structlog
 
 from service.core.faults import BadLog
 from service.core.fold import Fold
-from service.core.ledger import Ledger
+from service.core.ledger import Ledger, zero
 from service.core.messages import Epoch, Marks, encode, read_outcomes
 from service.core.model import Model
 from service.core.records import OUTPUTS, Position, Topic
 from service.core.recover import read_marks, rebuild
-from service.core.snapshot import Checkpoint, LedgerSnapshot, thaw
+from service.core.snapshot import Checkpoint, thaw
 from service.core.state import Limits, State
 from service.log.newest import newest_record
 from service.log.protocol import Log, OffsetLost, Refused, Session
@@ -39,7 +39,10 @@ class Held:
 
 
 def fold_updates(log: Log, settings: Settings, checkpoint: Checkpoint | None) -> Fold:
-    """Fold all `updates` to the high watermark. Raises Refused, BadLog, Unreachable."""
+    """Fold all `updates` to the high watermark, under the settings of the newest epoch.
+
+    Raises Refused (also where these are not `settings`), BadLog, BadSnapshot, Unreachable.
+    """
     partitions = log.partitions
     fold = Fold(settings, partitions, checkpoint.epochs if checkpoint is not None else ())
     if checkpoint is not None and checkpoint.model.epoch == fold.model.epoch:
@@ -51,6 +54,7 @@ def fold_updates(log: Log, settings: Settings, checkpoint: Checkpoint | None) ->
         fold.next_offsets = _starts(log)
     if fold.epoch is None:
         raise Refused("`updates` holds no epoch; start the worker with `mistakebound run` first")
+    refuse_changed(fold.epoch, settings)
     return fold
 
 
@@ -84,7 +88,7 @@ def take_over(
     """Everything that the owner of `partitions` must hold, with the session placed to go on.
 
     `from_outcomes`: where the group's offsets are lost, go on from the newest committed outcomes record.
-    Raises Refused, BadLog, Unreachable. With a checkpoint, the fault may be the checkpoint's.
+    Raises Refused, BadLog, Unreachable. With a checkpoint also BadSnapshot, and the fault may be its own.
     """
     owned = sorted(partitions)
     committed = session.committed(owned)
@@ -92,8 +96,6 @@ def take_over(
         fold = held.fold
     else:
         held, fold = None, fold_updates(log, settings, checkpoint)
-    assert fold.epoch is not None
-    refuse_changed(fold.epoch, settings)
     ledgers: dict[int, Ledger] = {}
     positions: dict[int, Position] = {}
     for p in owned:
@@ -105,12 +107,11 @@ def take_over(
         elif held is not None and held.positions.get(p) == position:
             ledgers[p] = held.state.ledgers[p]
         else:
-            frozen = None if checkpoint is None else checkpoint.ledgers.get(p)
-            ledgers[p] = _ledger(log, settings, p, position, frozen, fold.model)
+            ledgers[p] = _ledger(log, settings, p, position, checkpoint, fold.model)
         if position is not None:
             positions[p] = position
         _check_tally(fold.model, p, ledgers[p])
-        fold.model.clock[p] = max(fold.model.clock[p], ledgers[p].tallies.epoch.examples["labelled"])
+        fold.model.knows(p, ledgers[p].tallies.epoch.examples["labelled"])
         session.seek(p, ledgers[p].examples_next, ledgers[p].labels_next)
     limits = Limits(**{topic.replace("-", "_"): log.max_record_bytes(topic) for topic in OUTPUTS})
     return Held(State(settings, fold.model, ledgers, limits), fold, positions)
@@ -121,14 +122,17 @@ def _ledger(
     settings: Settings,
     partition: int,
     position: Position,
-    frozen: LedgerSnapshot | None,
+    checkpoint: Checkpoint | None,
     model: Model,
 ) -> Ledger:
     marks = read_marks(position)
     ledger = Ledger(settings.labels)
+    frozen = None if checkpoint is None else checkpoint.ledgers.get(partition)
     if frozen is not None and frozen.outcomes_end <= log.high_watermark("outcomes", partition):
         ledger = thaw(frozen, settings.labels)
         marks = Marks(frozen.predictions_end, frozen.outcomes_end, marks.s)
+        if checkpoint is not None and checkpoint.model.epoch != model.epoch:
+            ledger.tallies.epoch = zero()
     else:
         ledger.predictions_end, ledger.outcomes_end = marks.p, marks.o
     try:

@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from service.core.faults import BadLog
+from service.core.faults import BadLog, BadSnapshot
 from service.core.fold import Fold
 from service.core.merge import Merge
 from service.core.messages import FORMAT, Base, Epoch, Update, Version, encode, read_update
@@ -25,8 +25,8 @@ def of(kind: str = "perceptron", **more: Any) -> Settings:
     return Settings.model_validate({"learner": {"kind": kind}, "labels": {"max_delay": 100}, **more})
 
 
-def epoch(number: int, base: Base | None = None, written_as: int = FORMAT) -> Epoch:
-    return Epoch(number, written_as, {}, base)
+def epoch(number: int, base: Base | None = None, written_as: int = FORMAT, kind: str = "perceptron") -> Epoch:
+    return Epoch(number, written_as, dict(of(kind).of_epoch()), base)
 
 
 def update(number: int, n: int, *, x: float = 1.0, label: bool = True, clock: tuple[int, ...] = ()) -> Update:
@@ -108,6 +108,16 @@ def test_an_epoch_record_may_come_again() -> None:
     assert fold.model.updates == [1, 1]
 
 
+def test_an_epoch_with_other_settings_is_passed_over() -> None:
+    """Its updates are not read: present settings may not accept their features, and could not use them."""
+    lenient = of(features={"missing": "skip"})
+    old = Epoch(1, FORMAT, dict(lenient.of_epoch()))
+    without = msgspec.structs.replace(update(1, 1), features=msgspec.Raw(b'{"a":null}'))
+    fold = folded(old, without, epoch(2), update(2, 1, x=3.0))
+    assert weight(fold) == 3.0
+    assert folded(old, without).model.updates == [0]
+
+
 def test_an_unknown_format_stops_the_reader() -> None:
     """A future version's epoch is not guessed at; the error names both formats and the remedy."""
     with pytest.raises(BadLog, match=r"updates-0 offset 0 has format 2; this version reads 1; upgrade"):
@@ -126,8 +136,9 @@ def test_what_is_no_update_stops_the_reader() -> None:
 def test_an_epoch_with_a_base_starts_from_that_version() -> None:
     """The first updates of the older epoch are folded as initial weights: of no count, and at no time."""
     old = [update(1, n, x=float(n)) for n in (1, 2, 3)]
-    settings = of("averaged-perceptron")
-    fold = folded(epoch(1), *old, epoch(2, Base(1, [2])), update(2, 1, x=10.0), settings=settings)
+    kind = "averaged-perceptron"
+    based = epoch(2, Base(1, [2]), kind=kind)
+    fold = folded(epoch(1, kind=kind), *old, based, update(2, 1, x=10.0), settings=of(kind))
     assert (fold.model.updates, fold.model.clock) == ([1], [1])
     assert weight(fold) == 1.0 + 2.0 + 10.0
     kappa = fold.model.learner.dump()["kappa"]
@@ -210,7 +221,7 @@ def test_a_gap_stops() -> None:
 
 def test_clocks_merge_by_the_larger_entry() -> None:
     """Each entry of the clock is what anybody has known of that partition."""
-    fold = Fold(of("averaged-perceptron"), 3, [epoch(1)])
+    fold = Fold(of("averaged-perceptron"), 3, [epoch(1, kind="averaged-perceptron")])
     fold.fold(0, records(update(1, 1, clock=(5, 2, 0))))
     fold.fold(1, records(update(1, 1, clock=(1, 7, 3)), partition=1))
     fold.fold(2, records(update(1, 1, clock=(4, 4, 4)), partition=2))
@@ -219,7 +230,7 @@ def test_clocks_merge_by_the_larger_entry() -> None:
 
 def test_the_average_counts_each_update_at_its_own_time() -> None:
     """kappa adds g * y * x with the g of the update's owner, whatever the reader knows by then."""
-    fold = Fold(of("averaged-perceptron"), 2, [epoch(1)])
+    fold = Fold(of("averaged-perceptron"), 2, [epoch(1, kind="averaged-perceptron")])
     fold.fold(1, records(update(1, 1, clock=(9, 9)), partition=1))
     fold.fold(0, records(update(1, 1, clock=(1, 2))))
     assert [row["a"] for row in fold.model.learner.dump()["kappa"]] == [3.0, 18.0]
@@ -237,7 +248,7 @@ def worked(random: Random, kind: str, partitions: int) -> tuple[Model, dict[int,
     ]
     stream = list(as_stream(rows, settings, partitions, random.choice((0, 1, 7))))
     state = fresh(settings, partitions)
-    logs: dict[int, list[Record]] = {p: records(epoch(1), partition=p) for p in range(partitions)}
+    logs: dict[int, list[Record]] = {p: records(epoch(1, kind=kind), partition=p) for p in range(partitions)}
     drained = {(topic, p) for topic in INPUTS for p in range(partitions)}
     while True:
         merge = Merge(range(partitions))
@@ -317,6 +328,14 @@ def test_a_fold_from_a_snapshot_does_not_inherit_twice() -> None:
     again.restore(whole.model.snapshot(), [0])
     assert again.fold(0, log)
     assert weight(again) == weight(whole) == 6.0
+
+
+def test_a_snapshot_of_another_learner_is_refused() -> None:
+    """Rows that the learner does not have, or lacks, name both sides."""
+    fold = Fold(of("averaged-perceptron"), 1, [epoch(1, kind="averaged-perceptron")])
+    foreign = Fold(of(), 1, [epoch(1)]).model.snapshot()
+    with pytest.raises(BadSnapshot, match=r"rows of \['theta'\], the learner has \['kappa', 'theta'\]"):
+        fold.restore(foreign, [0])
 
 
 def test_every_update_says_which_model_decided_it() -> None:
