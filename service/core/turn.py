@@ -176,7 +176,9 @@ class Turn:
     def _must_fit(self, record: Record, raw: bytes) -> None:
         """Whatever an example can lead to must fit its topic: sized before predicting."""
         version = PER_PARTITION_BYTES * self.model.partitions
-        body = len(raw) + 6 * 128 + version + FIXED_BYTES  # an id of control characters is escaped six-fold
+        labels = 2 * max(len(encode(value)) for value in self.classes)
+        # An id of control characters is escaped six-fold.
+        body = len(raw) + 6 * 128 + labels + version + FIXED_BYTES
         limits = self.state.limits
         prediction = record_bytes(record.key, None, record.headers) + body
         update = record_bytes(None, None, ()) + body + version
