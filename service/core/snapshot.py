@@ -58,7 +58,11 @@ _decode = msgspec.msgpack.Decoder(Checkpoint).decode
 
 def settings_digest(settings: Settings) -> str:
     """SHA-256 in hex of what an epoch fixes."""
-    return sha256(msgspec.json.encode(settings.of_epoch(), order="sorted")).hexdigest()
+    return _digest(settings.of_epoch())
+
+
+def _digest(settings: Mapping[str, Any]) -> str:
+    return sha256(msgspec.json.encode(settings, order="sorted")).hexdigest()
 
 
 def encode(checkpoint: Checkpoint) -> bytes:
@@ -74,7 +78,17 @@ def decode(content: bytes) -> Checkpoint:
         raise BadSnapshot(f"the content is no checkpoint of this version: {error}") from None
     if found.format != FORMAT:
         raise BadSnapshot(f"format {found.format} is not {FORMAT}, which this version reads")
+    newest = max(found.epochs, key=lambda epoch: epoch.epoch, default=None)
+    if newest is None or newest.epoch != found.model.epoch or not _made_with(found.settings, newest.settings):
+        raise BadSnapshot("its newest epoch is not the one that it was made in")
     return found
+
+
+def _made_with(digest: str, settings: Mapping[str, Any]) -> bool:
+    try:
+        return _digest(settings) == digest
+    except (msgspec.MsgspecError, TypeError, ValueError, RecursionError):  # no settings that JSON can hold
+        return False
 
 
 def check_belongs(checkpoint: Checkpoint, group: str, topics: Mapping[str, str], partitions: int) -> None:
