@@ -32,6 +32,7 @@ class Checkpointing:
         self._current: checkpoints.Checkpoint | None = None
         self._updates = 0
         self._steps = 0
+        self._failing = False
         self._written_s = time.monotonic()
         url = settings.checkpoint.url
         if url:
@@ -43,7 +44,7 @@ class Checkpointing:
         if self._store is None:
             return
         topics = self._topic_ids()
-        for found in self._store.valid():
+        for found in self._found(self._store):
             self._current = found
             try:
                 checkpoint = snapshot.decode(found.payload)
@@ -53,6 +54,12 @@ class Checkpointing:
                 continue
             self._metrics.restored(len(found.payload), found.written_at_s)
             yield checkpoint
+
+    def _found(self, store: Checkpoints) -> Iterator[checkpoints.Checkpoint]:
+        try:
+            yield from store.valid()
+        except CheckpointError as error:
+            _log.warning("checkpoints_unreadable", error=str(error))
 
     def reject(self, reason: str) -> None:
         """Set the checkpoint that `usable` gave last aside; the log is the truth."""
@@ -70,7 +77,8 @@ class Checkpointing:
         """Write one if it is time."""
         rules = self._settings.checkpoint
         overdue = time.monotonic() - self._written_s >= rules.every.total_seconds()
-        if self._updates >= rules.every_updates or (self._steps > 0 and overdue):
+        enough = self._updates >= rules.every_updates and not self._failing
+        if enough or (self._steps > 0 and overdue):
             self.finish(held)
 
     def finish(self, held: Held | None) -> None:
@@ -84,7 +92,9 @@ class Checkpointing:
         except CheckpointError as error:
             _log.warning("checkpoint_failed", error=str(error))
             self._metrics.checkpoint_failed()
+            self._failing = True  # the next attempt waits its time, whatever the updates
         else:
+            self._failing = False
             self._updates = self._steps = 0
             self._metrics.checkpointed(time.monotonic() - began, len(content), time.time())
             self._metrics.checkpoint_pending(0)

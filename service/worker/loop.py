@@ -12,7 +12,7 @@ from typing import Literal
 
 import structlog
 
-from service.core.faults import BadLog
+from service.core.faults import BadLog, BadSnapshot
 from service.core.merge import Merge
 from service.core.records import INPUTS
 from service.core.snapshot import Checkpoint
@@ -67,7 +67,11 @@ class Worker:
         stepped: Callable[[Held], None] | None = None,
         from_outcomes: bool = False,
     ) -> None:
-        """`stopping(idle)` is asked between steps; idle: everything there was has been worked off."""
+        """`stopping(idle)` is asked between steps; idle: everything there was has been worked off.
+
+        `from_outcomes` holds for the whole run: a partition without new input commits no offsets, and a
+        rebuild finds it as the start did.
+        """
         self._log, self._settings, self._slot = log, settings, slot
         self._metrics, self._heartbeat, self._checkpointing = metrics, heartbeat, checkpointing
         self._stopping, self._stepped, self._from_outcomes = stopping, stepped, from_outcomes
@@ -152,7 +156,6 @@ class Worker:
         began = time.monotonic()
         self.held = self._take_over(session, polled.partitions)
         self._generation = polled.generation
-        self._from_outcomes = False
         self._started, self._away_s = True, None
         self._heartbeat.reachable(True)
         self._heartbeat.assigned(polled.partitions)
@@ -184,7 +187,7 @@ class Worker:
                     checkpoint,
                     from_outcomes=self._from_outcomes,
                 )
-            except (BadLog, OffsetLost) as error:  # on any doubt the log is folded
+            except (BadLog, BadSnapshot, OffsetLost) as error:  # on any doubt the log is folded
                 self._checkpointing.reject(str(error))
         held, self.held = self.held, None
         return take_over(
