@@ -21,7 +21,7 @@ MEANINGS: dict[ExitCode, str] = {
     ExitCode.BUG: "a bug in mistakebound",
     ExitCode.USAGE: "usage, configuration or an unreadable input file",
     ExitCode.CHECK_FAILED: "a check or an expectation failed",
-    ExitCode.UNREACHABLE: "log unreachable or address busy",
+    ExitCode.UNREACHABLE: "log or checkpoint folder unreachable, or address busy",
     ExitCode.REFUSED: "refused, to protect data",
     ExitCode.SLOT_TAKEN: "another process took the slot",
     ExitCode.GAVE_UP: "gave up rebuilding",
@@ -45,6 +45,9 @@ def code_of(error: BaseException) -> ExitCode:
     from service.core.faults import BadLog, BadSnapshot
     from service.core.recording import RecordingError
     from service.log import protocol
+    from service.worker.checkpoints import CheckpointError
+    from service.worker.http import AddressError
+    from service.worker.loop import GaveUp
 
     if isinstance(error, CommandError):
         return error.code
@@ -58,5 +61,8 @@ def code_of(error: BaseException) -> ExitCode:
         (protocol.StaleGeneration, ExitCode.SLOT_TAKEN),
         (protocol.TransactionFailed, ExitCode.GAVE_UP),
         (protocol.LogError, ExitCode.UNREACHABLE),
+        (AddressError, ExitCode.UNREACHABLE),
+        (CheckpointError, ExitCode.UNREACHABLE),
+        (GaveUp, ExitCode.GAVE_UP),
     )
     return next((code for kind, code in table if isinstance(error, kind)), ExitCode.BUG)

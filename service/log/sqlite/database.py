@@ -17,7 +17,7 @@ from typing import Any
 from service.log.protocol import LogError, Unreachable
 from service.log.sqlite.schema import has_tables, make_tables
 
-BUSY_TIMEOUT_S = 10.0
+BUSY_TIMEOUT_S = 30.0
 
 _REMEDIES = {
     "SQLITE_BUSY": "another process holds its write lock; see which with `fuser`, and stop it",
