@@ -149,6 +149,22 @@ def test_the_facts_of_a_step_are_its_counts() -> None:
     assert dict(facts.newest_record_ms) == {"examples": 1500, "labels": 4600}
 
 
+def test_a_partitions_totals_are_its_durable_counts() -> None:
+    """What its owner exports as gauges: for life, and what is held now."""
+    f = Feeder(learner={"kind": "perceptron"}, labels={"max_delay": 100, "max_waiting": 2})
+    assert f.state.totals(0).oldest_waiting_ms is None
+    f.feed(
+        f.example("expires", 1000),
+        f.example("evicted", 150_000),
+        f.example("a", 150_001),
+        f.label("a", 150_002),
+    )
+    f.feed(f.example("a", 150_003), f.example("b", 150_004), f.example("c", 150_005), f.label("x", 150_006))
+    totals = f.state.totals(0)
+    assert (totals.examples, totals.labelled, totals.mistakes, totals.baseline_mistakes) == (5, 1, 1, 1)
+    assert (totals.updates, totals.waiting, totals.parked, totals.oldest_waiting_ms) == (1, 2, 1, 150_004)
+
+
 # --- closing ------------------------------------------------------------------------------------------
 
 

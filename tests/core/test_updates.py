@@ -199,6 +199,17 @@ def test_an_older_epochs_prediction_is_rescored_and_its_mistake_counts_for_life_
     assert [(update["epoch"], update["n"]) for update in fed.updates] == [(2, 1)]
 
 
+def test_an_older_epochs_class_that_is_declared_no_more_was_a_mistake() -> None:
+    """Whatever the label is, it is another one; what had been published has no name now."""
+    f = in_a_new_epoch(learner=PERCEPTRON, labels={"positive": "spam", "negative": "ham"})
+    f.ledger.restore([entry._replace(predicted=-1) for entry in f.ledger.waiting.values()], ())
+    fed = f.feed(f.label("old", 2, "ham"))
+    assert [(d.outcome, d.label, d.prediction) for d in fed.decisions] == [("applied", "ham", None)]
+    assert f.ledger.tallies.life.mistakes == 1
+    assert [dict(facts.evaluations) for facts in fed.facts] == [{}]
+    f.balance()
+
+
 def test_an_older_epochs_features_that_are_no_features_any_more_teach_nothing() -> None:
     """Their label is applied all the same, and every sum adds up."""
     f = in_a_new_epoch({"a": None}, learner=PERCEPTRON)
