@@ -16,13 +16,15 @@ ATTEMPTS = 10
 
 
 def begin_first(log: Log, settings: Settings) -> None:
-    """Begin epoch 1 where `updates` holds no record. Raises Refused when others keep coming in between."""
+    """Begin epoch 1 where `updates` holds no record. Raises Refused when others keep coming in between,
+    or where topics are missing."""
+    partitions = log.partitions
 
     def decide() -> Sequence[Outgoing]:
         if _begun(log):
             return ()
         epoch = encode(first_epoch(settings))
-        return [Outgoing("updates", p, None, epoch) for p in range(log.partitions)]
+        return [Outgoing("updates", p, None, epoch) for p in range(partitions)]
 
     for _ in range(ATTEMPTS):
         if _begun(log):

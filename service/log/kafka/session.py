@@ -12,9 +12,11 @@ Guarantees:
 
 import time
 from collections.abc import Iterable
+from contextlib import suppress
 from typing import Any
 
 from kafka import ConsumerRebalanceListener, OffsetAndMetadata, TopicPartition
+from kafka.errors import IllegalStateError
 
 from service.core.records import INPUTS, Position, Topic, Transaction
 from service.log.kafka.connect import Connection, Names, translated
@@ -115,9 +117,11 @@ class KafkaSession:
             raise StaleGeneration(f"partition {partition} is not owned; poll again")
         for topic, offset in zip(INPUTS, (examples, labels), strict=True):
             place = self._names.at(topic, partition)
-            self._consumer.seek(place, offset)
-            if place not in self._paused:
-                self._consumer.resume(place)
+            if place in self._consumer.assignment():
+                with _unless_lost():
+                    self._consumer.seek(place, offset)
+                    if place not in self._paused:
+                        self._consumer.resume(place)
         self._held.discard(partition)
 
     def drained(self, sides: Iterable[Side]) -> set[Side]:
@@ -148,7 +152,8 @@ class KafkaSession:
             place = self._names.at(*side)
             self._paused.add(place)
             if side[1] in self._owned:
-                self._consumer.pause(place)
+                with _unless_lost():
+                    self._consumer.pause(place)
 
     def resume(self, sides: Iterable[Side]) -> None:
         """Deliver these sides again."""
@@ -156,7 +161,8 @@ class KafkaSession:
             place = self._names.at(*side)
             self._paused.discard(place)
             if self._delivers(side):
-                self._consumer.resume(place)
+                with _unless_lost():
+                    self._consumer.resume(place)
 
     def commit(self, transaction: Transaction, generation: int) -> Receipt:
         """Write outputs and positions in one transaction of `generation`.
@@ -229,7 +235,10 @@ class KafkaSession:
         return side[1] in self._owned and side[1] not in self._held
 
     def _position(self, place: TopicPartition) -> int:
-        return int(self._consumer.position(place, timeout_ms=ENDS_MS))
+        found = None
+        with _unless_lost():
+            found = self._consumer.position(place, timeout_ms=ENDS_MS)
+        return -1 if found is None else int(found)
 
     def _reading(self) -> str:
         # Where the client stands when it fails; asked again, it may look for the next record for ever.
@@ -244,3 +253,12 @@ class KafkaSession:
         fetcher = self._consumer._fetcher
         if not fetcher._next_partition_records:
             fetcher._next_partition_records = None
+
+
+def _unless_lost() -> suppress:
+    """Nothing happens for a partition that the client has just lost: the next `poll` tells.
+
+    A member that the group threw out, or that joins again, has no partitions meanwhile; the client's
+    own thread takes them away at any time.
+    """
+    return suppress(IllegalStateError, KeyError, ValueError)
