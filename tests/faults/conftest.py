@@ -1,13 +1,21 @@
 """Every test in this folder kills something; what it started is gone when it ends."""
 
-from collections.abc import Iterator
+import contextlib
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
 from tests.faults.children import Children
+from tests.faults.deployment import Deployment
+
+Deploy = Callable[..., Deployment]
 
 HERE = Path(__file__).parent
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line("markers", "promtool: needs Prometheus' promtool on the PATH")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -24,3 +32,32 @@ def children(tmp_path: Path) -> Iterator[Children]:
         yield started
     finally:
         started.kill()
+
+
+@pytest.fixture
+def on_sqlite(tmp_path: Path, children: Children) -> Iterator[Deploy]:
+    """Makes a deployment on a file of the test's own; takes settings as `--set` does."""
+    with contextlib.ExitStack() as held:
+
+        def deploy(*sets: str) -> Deployment:
+            return held.enter_context(Deployment(f"sqlite:{tmp_path / 'log.db'}", "", children, *sets))
+
+        yield deploy
+
+
+@pytest.fixture
+def on_kafka(kafka_bootstrap: str, prefix: str, children: Children) -> Iterator[Deploy]:
+    """The same under a prefix of the test's own."""
+    with contextlib.ExitStack() as held:
+
+        def deploy(*sets: str) -> Deployment:
+            return held.enter_context(Deployment(f"kafka://{kafka_bootstrap}", prefix, children, *sets))
+
+        yield deploy
+
+
+@pytest.fixture(params=["sqlite", pytest.param("kafka", marks=pytest.mark.kafka)])
+def deploy(request: pytest.FixtureRequest) -> Deploy:
+    """On each log in turn."""
+    made: Deploy = request.getfixturevalue(f"on_{request.param}")
+    return made

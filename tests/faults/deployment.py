@@ -1,7 +1,11 @@
 """One log with a worker on it that is killed and started again, and what must be true afterwards."""
 
+import re
 import signal
+import urllib.request
 from collections.abc import Callable, Sequence
+from types import TracebackType
+from typing import Any, Self
 
 from service.commands.topic_rules import wanted_config
 from service.core.records import INPUTS, Outgoing
@@ -50,6 +54,26 @@ class Deployment:
             return -1
         return sum(0 if at is None else at.examples + at.labels for at in positions.values())
 
+    def positions(self) -> dict[int, tuple[int, int] | None]:
+        """Committed (examples, labels) of each partition."""
+        found = self.log.group_positions()
+        return {p: None if at is None else (at.examples, at.labels) for p, at in found.items()}
+
+    def works(self, child: Child) -> None:
+        """Wait until the worker has committed something new."""
+        before = self.consumed()
+        until(lambda: self.consumed() > before, PATIENCE_S, "more is consumed", child)
+
+    def works_off(self, child: Child) -> None:
+        """Wait until the worker has consumed everything there is."""
+        total = self.sent()
+        until(lambda: self.consumed() == total, PATIENCE_S, f"{total} records are consumed", child)
+
+    def newest_checkpoint(self) -> Any:
+        """What `checkpoint show` says about it."""
+        newest = max((self.children.home / "checkpoints").glob("*.checkpoint"))
+        return self.children.json("checkpoint", "show", str(newest), "--top", "100000")
+
     def sent(self) -> int:
         return sum(self.log.high_watermark(topic, p) for topic in INPUTS for p in range(self.partitions))
 
@@ -74,6 +98,7 @@ class Deployment:
         """Let the worker work everything off and stop it as a supervisor does; it must end well."""
         total = self.sent()
         child = self.lasting(child, lambda: self.consumed() == total, f"{total} records are consumed")
+        address_of(child)  # before that it does not know about signals yet
         child.signal(signal.SIGTERM)
         assert child.ends(15) == 0, child.last_words()
 
@@ -81,8 +106,7 @@ class Deployment:
         """Recount the log, and compare with what `status` says and with the model that the worker held
         at its end, which its newest checkpoint keeps."""
         found = recount(self.log)
-        newest = max((self.children.home / "checkpoints").glob("*.checkpoint"))
-        held = self.children.json("checkpoint", "show", str(newest), "--top", "100000")
+        held = self.newest_checkpoint()
         assert digest([held["largest_theta"]]) == found.digest
         assert held["updates"] == found.updates
         told = self.children.json("status", "--model", "--json", *self.options)
@@ -92,5 +116,30 @@ class Deployment:
         assert (told["waiting"], told["parked"]) == (found.waiting, found.parked)
         return found
 
-    def close(self) -> None:
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         self.log.close()
+
+
+def address_of(worker: Child) -> str:
+    """Where the worker serves its pages, as it says itself."""
+    found = until(
+        lambda: re.search(r"metrics on (http://\S+)/metrics", worker.err()), 30, "it serves", worker
+    )
+    return str(found[1])
+
+
+def assigned(worker: Child) -> Child:
+    """Wait until the worker has taken its partitions over."""
+    until(lambda: '"event": "assigned"' in worker.err(), PATIENCE_S, "partitions are assigned", worker)
+    return worker
+
+
+def page(worker: Child) -> bytes:
+    """The worker's metrics, in text format."""
+    with urllib.request.urlopen(f"{address_of(worker)}/metrics", timeout=10) as answer:
+        return bytes(answer.read())

@@ -9,11 +9,11 @@ from typing import Self
 
 from kafka import KafkaConsumer, TopicPartition
 
-from service.core.records import TOPICS
 from tests.faults.chance import chance_of, examples
 from tests.faults.children import Child, Children, until
 from tests.faults.deployment import PARTITIONS, PATIENCE_S, Deployment
 from tests.faults.killing import KILLED_OFTEN, feed_and_kill
+from tests.faults.open_transactions import open_below
 from tests.faults.stream import SETTINGS, stream
 from tests.kafka.broker import Broker
 
@@ -26,20 +26,20 @@ def test_worker_and_broker_killed_lose_and_double_nothing(
     looked on all the time saw each prediction once."""
     chance = chance_of("killed on Kafka")
     records = stream(examples(20_000), chance.randrange(2**32))
-    place = Deployment(f"kafka://{broker.bootstrap}", prefix, children, *SETTINGS, *KILLED_OFTEN)
-    try:
-        with Onlooker(broker.bootstrap, f"{prefix}predictions") as onlooker:
-            feed_and_kill(
-                place, records, chance, kills=5, meanwhile=lambda it: outage(place, it, broker, chance)
-            )
-            found = place.prove()
-            until(lambda: onlooker.failed or len(onlooker.seen) >= len(found.predictions), PATIENCE_S,
-                  "the onlooker has seen every prediction")  # fmt: skip
-        assert onlooker.failed is None
-        assert onlooker.seen == set(found.predictions)
-        assert open_below(broker.bootstrap, prefix) == {}
-    finally:
-        place.close()
+    with (
+        Deployment(f"kafka://{broker.bootstrap}", prefix, children, *SETTINGS, *KILLED_OFTEN) as place,
+        Onlooker(broker.bootstrap, f"{prefix}predictions") as onlooker,
+    ):
+        feed_and_kill(place, records, chance, kills=5, meanwhile=lambda it: outage(place, it, broker, chance))
+        found = place.prove()
+        until(
+            lambda: onlooker.failed or len(onlooker.seen) >= len(found.predictions),
+            PATIENCE_S,
+            "the onlooker has seen every prediction",
+        )
+    assert onlooker.failed is None
+    assert onlooker.seen == set(found.predictions)
+    assert open_below(broker.bootstrap, prefix) == {}
     assert found.labels["applied"] > 0.9 * examples(20_000)
     assert found.mistakes > 0.1 * examples(20_000)
     assert all(found.examples[name] for name in ("expired", "duplicate", "invalid")), found
@@ -97,17 +97,3 @@ class Onlooker:
         self._done.set()
         self._thread.join(30)
         self._consumer.close(autocommit=False)
-
-
-def open_below(bootstrap: str, prefix: str) -> dict[TopicPartition, tuple[int, int]]:
-    """Partitions whose last stable offset is below their high watermark: a transaction is open there."""
-    places = [TopicPartition(prefix + topic, p) for topic in TOPICS for p in range(PARTITIONS)]
-    ends = []
-    for isolation in ("read_committed", "read_uncommitted"):
-        consumer = KafkaConsumer(bootstrap_servers=bootstrap, isolation_level=isolation)
-        try:
-            ends.append(consumer.end_offsets(places))
-        finally:
-            consumer.close(autocommit=False)
-    stable, high = ends
-    return {each: (stable[each], high[each]) for each in places if stable[each] != high[each]}

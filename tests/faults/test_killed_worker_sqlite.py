@@ -1,26 +1,18 @@
 """The promise after crashes, on the sqlite log: the worker is killed, and every number is derived again."""
 
-from pathlib import Path
-
 from tests.faults.chance import chance_of, examples
-from tests.faults.children import Children
-from tests.faults.deployment import Deployment
+from tests.faults.conftest import Deploy
 from tests.faults.killing import KILLED_OFTEN, feed_and_kill
 from tests.faults.stream import SETTINGS, stream
 
 
-def test_a_worker_killed_five_times_loses_and_doubles_nothing_on_sqlite(
-    tmp_path: Path, children: Children
-) -> None:
+def test_a_worker_killed_five_times_loses_and_doubles_nothing_on_sqlite(on_sqlite: Deploy) -> None:
     """Killed at random moments, it goes on where it was; a recount of the file agrees with all it says."""
     chance = chance_of("killed on sqlite")
     records = stream(examples(5_000), chance.randrange(2**32))
-    place = Deployment(f"sqlite:{tmp_path / 'log.db'}", "", children, *SETTINGS, *KILLED_OFTEN)
-    try:
-        feed_and_kill(place, records, chance, kills=5)
-        found = place.prove()
-    finally:
-        place.close()
+    place = on_sqlite(*SETTINGS, *KILLED_OFTEN)
+    feed_and_kill(place, records, chance, kills=5)
+    found = place.prove()
     assert found.labels["applied"] > 0.9 * examples(5_000)
     assert found.mistakes > 0.1 * examples(5_000)
     assert all(found.examples[name] for name in ("expired", "duplicate", "invalid")), found

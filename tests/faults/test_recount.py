@@ -22,14 +22,13 @@ def log(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Log]:
     """A log that a worker has worked off in peace."""
     home = tmp_path_factory.mktemp("recounted")
     children = Children(home)
-    place = Deployment(f"sqlite:{home / 'log.db'}", "", children, *SETTINGS, partitions=2)
     try:
-        place.send(stream(1_000, chance_of("recounted").randrange(2**32)))
-        place.finish(place.worker())
-        yield place.log
+        with Deployment(f"sqlite:{home / 'log.db'}", "", children, *SETTINGS, partitions=2) as place:
+            place.send(stream(1_000, chance_of("recounted").randrange(2**32)))
+            place.finish(place.worker())
+            yield place.log
     finally:
         children.kill()
-        place.close()
 
 
 def test_a_good_log_is_recounted(log: Log) -> None:

@@ -1,0 +1,125 @@
+"""Signals: the open step is finished and kept, the process ends well, and a second signal ends it at once."""
+
+import signal
+import time
+
+import pytest
+
+from tests.faults.chance import chance_of
+from tests.faults.children import Child, Children
+from tests.faults.conftest import Deploy
+from tests.faults.deployment import Deployment, address_of, assigned
+from tests.faults.open_transactions import open_below
+from tests.faults.stream import SETTINGS, stream
+from tests.kafka.broker import Broker
+
+SMALL_STEPS = "batch.max_records=20"
+DRAIN_S = 10.0
+"""What the worker promises; the waits below allow for a busy machine on top."""
+
+
+def stopped_at_work(place: Deployment, number: signal.Signals) -> Child:
+    """A worker that was told to stop in the middle of a backlog, and did."""
+    place.send(stream(2_000, chance_of("stopped at work").randrange(2**32)))
+    worker = place.worker()
+    place.works(worker)
+    worker.signal(number)
+    assert worker.ends(DRAIN_S + 5) == 0, worker.last_words()
+    return worker
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_ends_the_worker_well_between_two_steps(on_sqlite: Deploy, number: signal.Signals) -> None:
+    """What it had committed is in a checkpoint, to the record; the next worker does the rest, once."""
+    place = on_sqlite(*SETTINGS, SMALL_STEPS)
+    stopped_at_work(place, number)
+    assert place.consumed() < place.sent(), "it was stopped too late to tell"
+    assert checkpointed(place) == place.positions()
+    place.finish(place.worker())
+    assert len(place.prove().predictions) == 2_000
+
+
+def test_a_signal_leaves_no_transaction_open_on_kafka(
+    on_kafka: Deploy, kafka_bootstrap: str, prefix: str
+) -> None:
+    """Nobody has to wait for a time-out: neither readers nor the next worker."""
+    place = on_kafka(*SETTINGS, SMALL_STEPS)
+    stopped_at_work(place, signal.SIGTERM)
+    assert open_below(kafka_bootstrap, prefix) == {}
+    assert place.consumed() < place.sent(), "it was stopped too late to tell"
+    assert checkpointed(place) == place.positions()
+    place.finish(place.worker())
+    assert len(place.prove().predictions) == 2_000
+
+
+def test_a_signal_ends_an_idle_worker(deploy: Deploy) -> None:
+    """A worker that waits for input does not wait any longer."""
+    place = deploy(*SETTINGS)
+    worker = assigned(place.worker())
+    worker.signal(signal.SIGTERM)
+    assert worker.ends(DRAIN_S + 5) == 0, worker.last_words()
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_ends_a_restoring_worker(on_sqlite: Deploy, number: signal.Signals) -> None:
+    """A worker that has not yet restored what it needs ends well too, and nothing is lost by it."""
+    place = on_sqlite(*SETTINGS, "checkpoint.url=")
+    place.send(stream(3_000, chance_of("stopped while restoring").randrange(2**32)))
+    first = place.worker()
+    place.works_off(first)
+    first.kill()
+    worker = place.worker()
+    address_of(worker)  # it handles signals from before this on; the log is read next
+    worker.signal(number)
+    assert worker.ends(DRAIN_S + 5) == 0, worker.last_words()
+    assert place.consumed() == place.sent()
+
+
+def test_a_second_signal_ends_the_worker_at_once(on_sqlite: Deploy) -> None:
+    """Two signals before it could end: 130, and everything committed is there for the next worker."""
+    place = on_sqlite(*SETTINGS, SMALL_STEPS)
+    place.send(stream(2_000, chance_of("signalled twice").randrange(2**32)))
+    worker = place.worker()
+    place.works(worker)
+    worker.signal(signal.SIGSTOP)  # so that both are there when it looks
+    worker.signal(signal.SIGTERM)
+    worker.signal(signal.SIGINT)
+    worker.signal(signal.SIGCONT)
+    assert worker.ends(5) == 130, worker.last_words()
+    place.finish(place.worker())
+    assert len(place.prove().predictions) == 2_000
+
+
+def test_a_worker_whose_broker_hangs_ends_within_its_limit(
+    broker: Broker, prefix: str, children: Children
+) -> None:
+    """A drain that cannot be finished ends the process after 10 s with a code of its own; a second signal
+    ends another one at once. Both lose nothing."""
+    with Deployment(f"kafka://{broker.bootstrap}", prefix, children, *SETTINGS, SMALL_STEPS) as place:
+        place.send(stream(2_000, chance_of("hanging broker").randrange(2**32)))
+        worker = place.worker()
+        place.works(worker)
+        broker.pause()
+        time.sleep(0.5)  # it is inside a transaction or a poll by now
+        worker.signal(signal.SIGTERM)
+        assert worker.ends(DRAIN_S + 5) in (0, 7), worker.last_words()
+        broker.resume()
+
+        worker = place.worker()
+        place.works(worker)
+        broker.pause()
+        time.sleep(0.5)
+        worker.signal(signal.SIGTERM)
+        time.sleep(0.2)
+        worker.signal(signal.SIGTERM)
+        assert worker.ends(5) == 130, worker.last_words()
+        broker.resume()
+
+        place.finish(place.worker())
+        assert len(place.prove().predictions) == 2_000
+
+
+def checkpointed(place: Deployment) -> dict[int, tuple[int, int]]:
+    """Next offsets of each partition in the newest checkpoint."""
+    told = place.newest_checkpoint()["partitions"]
+    return {int(p): (one["examples_next"], one["labels_next"]) for p, one in told.items()}
