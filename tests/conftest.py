@@ -15,9 +15,11 @@ with warnings.catch_warnings():
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    # kafka-python 3.0.12 leaves the socket of a refused connection to the garbage collector.
-    unconnected = r"unclosed <socket.socket fd=\d+, family=2, type=1, proto=6, laddr=\('0.0.0.0', \d+\)>"
-    config.addinivalue_line("filterwarnings", f"ignore:{unconnected}:ResourceWarning")
+    # kafka-python 3.0.12 leaves sockets that were still connecting when it failed, or was closed, to the
+    # garbage collector: within a test, or after the last one.
+    connecting = r"unclosed <socket.socket fd=\d+, family=2, type=1, proto=6,"
+    config.addinivalue_line("filterwarnings", f"ignore:{connecting}:ResourceWarning")
+    warnings.filterwarnings("ignore", connecting, ResourceWarning)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

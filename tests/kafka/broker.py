@@ -10,8 +10,6 @@ import signal
 import socket
 import subprocess
 import time
-import uuid
-from base64 import urlsafe_b64encode
 from pathlib import Path
 from types import TracebackType
 from typing import IO, Self
@@ -24,6 +22,7 @@ from tests.kafka import jars
 
 START_S = 60.0
 READY = "Kafka Server started"
+CLUSTER = "bWlzdGFrZWJvdW5kLXRlcw"
 
 PROPERTIES = {
     "process.roles": "broker,controller",
@@ -125,9 +124,8 @@ class Broker:
         }
         lines = [f"{name}={value}" for name, value in (PROPERTIES | ends).items()]
         (self._folder / "server.properties").write_text("\n".join(lines) + "\n")
-        cluster = urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
         done = subprocess.run(
-            self._java("kafka.tools.StorageTool", "format", "-t", cluster, "-c", "server.properties"),
+            self._java("kafka.tools.StorageTool", "format", "-t", CLUSTER, "-c", "server.properties"),
             cwd=self._folder, capture_output=True, text=True, timeout=START_S, check=False,
         )  # fmt: skip
         if done.returncode != 0:

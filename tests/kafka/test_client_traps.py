@@ -27,8 +27,8 @@ PAYLOADS = [record.value for record in RECORDS]
 
 def assert_nothing_then_everything(log: KafkaLog, worker: Worker) -> None:
     """Nothing of the failed transaction is there, and the next one is there once."""
-    assert values(log, "predictions", 0) == []
     assert worker.session.committed([0]) == {0: None}
+    assert values(log, "predictions", 0) == []
 
     worker.commit(RECORDS)
 
