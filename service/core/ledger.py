@@ -13,6 +13,7 @@ Resolved ids are remembered first-in first-out, trimmed after every decision. No
 on a rebuild: `service/core/recover.py` applies recorded decisions to the same three maps.
 """
 
+from collections import OrderedDict
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Generic, NamedTuple, TypeVar
@@ -67,10 +68,13 @@ Entry = TypeVar("Entry", Waiting, Parked, Remembered)
 
 
 class _Journaled(Generic[Entry]):
-    """An ordered map by id that can take back what was done since `begin`."""
+    """An ordered map by id that can take back what was done since `begin`.
+
+    It is used first-in first-out; a plain dict would pass over all that has left to find its first entry.
+    """
 
     def __init__(self, order: int) -> None:
-        self.entries: dict[str, Entry] = {}
+        self.entries: OrderedDict[str, Entry] = OrderedDict()
         self._order = order
         self._undo: list[tuple[str, Entry | None]] = []
 
@@ -101,7 +105,7 @@ class _Journaled(Generic[Entry]):
                 undone.pop(identity, None)
             else:
                 undone[identity] = entry
-        self.entries = dict(sorted(undone.items(), key=self._place))
+        self.entries = OrderedDict(sorted(undone.items(), key=self._place))
         self._undo.clear()
 
 
@@ -207,8 +211,8 @@ class Ledger:
 
     def restore(self, waiting: Iterable[Waiting], parked: Iterable[Parked]) -> None:
         """Hold exactly these, in this order: on a rebuild."""
-        self._waiting.entries = {entry.id: entry for entry in waiting}
-        self._parked.entries = {entry.id: entry for entry in parked}
+        self._waiting.entries = OrderedDict((entry.id, entry) for entry in waiting)
+        self._parked.entries = OrderedDict((entry.id, entry) for entry in parked)
 
     def unpark(self, identity: str) -> Parked:
         """The parked label leaves, for its example or for good."""
