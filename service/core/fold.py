@@ -68,6 +68,7 @@ class Fold:
                 self._inherit(partition, message)
             elif not self._foreign:
                 self.model.follow(partition, message)
+            self.model.begin()  # a fold is never taken back; its journal would grow as large as the log
             self.next_offsets[partition] = record.offset + 1
         return True
 
