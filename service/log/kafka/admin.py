@@ -1,11 +1,12 @@
 """Topics, watermarks and the group, seen from outside the group."""
 
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+import time
+from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
 
 from kafka.admin import ConfigResource, ConfigResourceType, MemberToRemove
-from kafka.errors import KafkaError
+from kafka.errors import KafkaConnectionError, KafkaError, NodeNotReadyError
 from kafka.protocol.consumer import OffsetSpec
 
 from service.core.records import TOPICS, Topic
@@ -14,6 +15,7 @@ from service.log.kafka.watchdog import Watchdog
 from service.log.protocol import Refused, TopicDescription
 
 CALL_S = 60.0
+CONNECT_S = 15.0
 ALWAYS: Mapping[str, str] = {"cleanup.policy": "delete", "message.timestamp.type": "CreateTime"}
 FOREVER: Mapping[str, str] = {"retention.ms": "-1", "retention.bytes": "-1"}
 
@@ -51,8 +53,8 @@ class Admin:
         resources = [ConfigResource(ConfigResourceType.TOPIC, each["name"]) for each in topics.values()]
         configs: Mapping[str, Any] = {}
         if resources:
-            with self._asking("describe the topics' settings"):
-                configs = self._client.describe_configs(resources, config_filter="all")["topic"]
+            ask = partial(self._client.describe_configs, resources, config_filter="all")
+            configs = self._ask("describe the topics' settings", ask)["topic"]
         return {topic: self._description(topics.get(topic), configs) for topic in TOPICS}
 
     def create_topics(self, partitions: int, config: Mapping[Topic, Mapping[str, str]]) -> list[str]:
@@ -67,8 +69,8 @@ class Admin:
             if topic not in there
         }
         if wanted:
-            with self._asking(f"create the topics {', '.join(wanted)}"):
-                self._client.create_topics(wanted, wait_for_metadata=True)
+            ask = partial(self._client.create_topics, wanted, wait_for_metadata=True)
+            self._ask(f"create the topics {', '.join(wanted)}", ask)
         return list(wanted)
 
     def low_watermark(self, topic: Topic, partition: int) -> int:
@@ -105,15 +107,21 @@ class Admin:
     def close(self) -> None:
         self._client.close()
 
-    @contextmanager
-    def _asking(self, doing: str) -> Iterator[None]:
+    def _ask(self, doing: str, call: Callable[[], Any]) -> Any:
+        # This client, unlike the others, gives up at once while it is not connected.
+        end = time.monotonic() + CONNECT_S
         with self._watchdog.limit(CALL_S, doing), translated(doing):
-            yield
+            while True:
+                try:
+                    return call()
+                except (NodeNotReadyError, KafkaConnectionError):
+                    if time.monotonic() > end:
+                        raise
+                    time.sleep(0.1)
 
     def _topics(self) -> dict[Topic, Any]:
         names = list(self._names.to_broker.values())
-        with self._asking("look up the topics"):
-            found = self._client.describe_topics(names)
+        found = self._ask("look up the topics", partial(self._client.describe_topics, names))
         return {self._names.to_logical[each["name"]]: each for each in found if each["partitions"]}
 
     def _description(self, found: Any, configs: Mapping[str, Any]) -> TopicDescription | None:
@@ -125,6 +133,6 @@ class Admin:
 
     def _offset(self, topic: Topic, partition: int, spec: Any) -> int:
         place = self._names.at(topic, partition)
-        with self._asking(f"ask for the ends of {place.topic}-{partition}"):
-            answer = self._client.list_partition_offsets({place: spec}, timeout_ms=10_000)
+        ask = partial(self._client.list_partition_offsets, {place: spec}, timeout_ms=10_000)
+        answer = self._ask(f"ask for the ends of {place.topic}-{partition}", ask)
         return int(answer[place].offset)
