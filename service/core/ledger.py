@@ -1,6 +1,6 @@
 """One partition's ledger: every example and every label ends in exactly one outcome, counted.
 
-Rules, in the order in which a record meets them (`service/core/step.py` drives them):
+Rules, in the order in which a record meets them (`service/core/turn.py` drives them):
 
 1. stream time advances to the record's time, and never goes back;
 2. examples waiting longer than `max_delay` expire, in offset order;

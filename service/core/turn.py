@@ -52,7 +52,7 @@ class Turn:
                 self._unmatched(alone.id)
                 allowance -= 1
             if allowance <= 0:
-                return  # the record waits for the next step; time stands where it stood
+                return  # the record waits for the next step, at the time that it brought
             merge.take(record)
             self._consume(record)
             allowance -= 1
