@@ -78,6 +78,39 @@ class LearnerSettings(Section):
         1.0, gt=0, description="Winnow kinds: w0, the weight of a feature never updated"
     )
     threshold: float | None = Field(None, description="Winnow: score = w.x - threshold; default 0")
+    margin: float = Field(0.0, ge=0, description="margin-perceptron: update while y w.x is below it")
+    gamma: float | None = Field(
+        None,
+        gt=0,
+        description="the margin that you declare a unit separator has; bounds are shown for it, the normalised margin learner asks for it",
+    )
+    alpha: float = Field(2.0, gt=1, description="littlestone-winnow: the factor of a promotion")
+    demotion: Literal["divide", "zero"] = Field(
+        "divide", description="littlestone-winnow: divide by alpha, or set to zero (disjunctions only)"
+    )
+    relevant: Positive | None = Field(
+        None,
+        description="littlestone-winnow: the literals k that you declare a disjunction has, for its bound",
+    )
+    kernel: Literal["polynomial", "rbf"] = Field(
+        "polynomial", description="kernel-perceptron: (x.z + 1)^degree, or exp(-|x - z|^2 / (2 width^2))"
+    )
+    degree: Positive = Field(2, description="kernel-perceptron: the polynomial's degree")
+    width: float = Field(1.0, gt=0, description="kernel-perceptron: the width of rbf")
+    budget: Positive | None = Field(
+        None,
+        description="kernel- and voted-perceptron: mistakes kept per partition, the oldest go; default 10,000 for voted, none for kernel",
+    )
+    variables: Positive | tuple[str, ...] | None = Field(
+        None,
+        description='Boolean learners: the variables, by name, or how many (named "0", "1" ... as in an array)',
+    )
+    concepts: str | None = Field(
+        None, description="elimination, con, halving: the class, see `mistakebound learners --concepts`"
+    )
+    ranking_seed: int | None = Field(
+        None, description="con: shuffle the class by this seed; default its own order"
+    )
     tie: Literal["mistake", "positive", "negative"] = Field(
         "mistake",
         description="score 0: `mistake` predicts negative and updates whatever the label; else that class, update when it differs",
@@ -99,6 +132,12 @@ class FeatureSettings(Section):
 class LabelSettings(Section):
     positive: LabelValue = Field(True, description="the positive class as predictions and labels spell it")
     negative: LabelValue = Field(False, description="the negative class")
+    classes: tuple[LabelValue, ...] | Literal["open"] | None = Field(
+        None, description="more than two classes, in the order that breaks ties; or `open`: any text"
+    )
+    max_classes: Annotated[int, Field(ge=1, le=1_000)] = Field(
+        1_000, description="open classes: so many at most, per partition"
+    )
     max_delay: Duration | None = Field(
         None, description="how long an example waits for its label; required for `run`"
     )

@@ -41,18 +41,19 @@ def list_(config: Config = None, sets: Sets = None, log: LogUrl = None, json: Js
 
 
 @checkpoint.command()
-def show(file: File, top: Annotated[int, typer.Option(help="So many largest coordinates.")] = 10) -> None:
-    """Print a checkpoint's version, positions and largest coordinates of theta, as JSON."""
+def show(file: File, top: Annotated[int, typer.Option(help="So many largest weights.")] = 10) -> None:
+    """Print a checkpoint's version, positions and digest and largest weights, as JSON."""
     from service.commands.output import as_json
+    from service.core.model import Model
     from service.core.snapshot import describe
+    from service.settings import Settings
 
     found = _read(file)
-    sums: dict[str, float] = {}
-    for row in found.model.rows.get("theta", []):
-        for name, value in row.items():
-            sums[name] = sums.get(name, 0.0) + value
-    largest = sorted(sums.items(), key=lambda item: (-abs(item[1]), item[0]))[:top]
-    as_json({**describe(found), "largest_theta": dict(largest)})
+    model = Model(Settings.model_validate(found.epochs[-1].settings), len(found.updates_next))
+    model.restore(found.model)
+    weights = model.learner.weights()
+    largest = sorted(weights.items(), key=lambda item: (-abs(item[1]), item[0]))[:top]
+    as_json({**describe(found), "digest": model.digest(), "largest_weights": dict(largest)})
 
 
 @checkpoint.command()

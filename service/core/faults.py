@@ -30,6 +30,8 @@ REASONS = (
     "missing-label",
     "unknown-label",
     "oversize",
+    "not-boolean",
+    "unknown-variable",
 )
 """Every reason a record can be refused for."""
 

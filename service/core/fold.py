@@ -7,7 +7,7 @@ example of the new epoch has paid for.
 
 from collections.abc import Iterable
 
-from service.core.faults import BadLog, BadSnapshot
+from service.core.faults import BadLog
 from service.core.messages import Epoch, Update, read_update
 from service.core.model import Model, Snapshot, changed_settings
 from service.core.records import Record
@@ -40,9 +40,6 @@ class Fold:
         self.next_offsets = list(next_offsets)
         if self._foreign:
             return
-        known = self.model.learner.dump().keys()
-        if snapshot.rows.keys() != known:
-            raise BadSnapshot(f"it has rows of {sorted(snapshot.rows)}, the learner has {sorted(known)}")
         self.model.restore(snapshot)
         for epoch, versions in self._inherited.items():
             self._folded |= {(epoch, p): n for p, n in enumerate(versions)}

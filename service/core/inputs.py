@@ -26,13 +26,13 @@ class InputReader:
 
     def __init__(self, messages: MessageSettings, labels: LabelSettings) -> None:
         self._pointers = None if messages == MessageSettings() else messages
-        self.classes: tuple[LabelValue, ...] = (labels.positive, labels.negative)
-        """Class 0 is the positive one."""
-        self._spellings: dict[tuple[type, Any], int] = {
-            (type(value), value): place for place, value in enumerate(self.classes)
+        self.classes: tuple[LabelValue, ...] = declared(labels)
+        """As declared; of two the first is the positive one. Empty: any text."""
+        self._values: dict[tuple[type, Any], LabelValue] = {
+            (type(value), value): value for value in self.classes
         }
-        if self.classes == (True, False) and type(labels.positive) is bool:
-            self._spellings |= {(int, 1): 0, (int, 0): 1, (int, -1): 1}
+        if self.classes == (True, False) and type(self.classes[0]) is bool:
+            self._values |= {(int, 1): True, (int, 0): False, (int, -1): False}
 
     def example(self, record: Record) -> tuple[str, bytes]:
         """Return (id, features as JSON text). Raises BadRecord."""
@@ -50,8 +50,8 @@ class InputReader:
             raise BadRecord("missing-features", "no features in the example; see messages.features")
         return _id(found_id, record), raw
 
-    def label(self, record: Record) -> tuple[str, int]:
-        """Return (id, class). Raises BadRecord."""
+    def label(self, record: Record) -> tuple[str, LabelValue]:
+        """Return (id, label in the declared form). Raises BadRecord."""
         value = _payload(record)
         if self._pointers is None:
             message = _checked(_label, value)
@@ -63,22 +63,29 @@ class InputReader:
         identity = _id(found_id, record)
         if found is UNSET or found is None:
             raise BadRecord("missing-label", f"no label for id {identity!r}; see messages.label")
-        return identity, self._class(found)
+        return identity, self._declared(found)
 
-    def _class(self, found: Any) -> int:
-        place = self._spellings.get((type(found), found)) if type(found) in (bool, int, str) else None
-        if place is None:
-            known = ", ".join(encode(value).decode() for value in self.classes)
+    def _declared(self, found: Any) -> LabelValue:
+        if type(found) is str and not self.classes:
+            if len(found.encode()) > ID_BYTES:
+                raise BadRecord(
+                    "unknown-label", f"the label takes more than {ID_BYTES} bytes; send a shorter one"
+                )
+            return found
+        value = self._values.get((type(found), found)) if type(found) in (bool, int, str) else None
+        if value is None:
+            known = ", ".join(encode(value).decode() for value in self.classes) or "any text"
             raise BadRecord(
-                "unknown-label",
-                f"label is {encode(found).decode()[:60]}; known: {known}; see labels.positive and .negative",
+                "unknown-label", f"label is {encode(found).decode()[:60]}; known: {known[:200]}; see [labels]"
             )
-        return place
+        return value
 
-    def class_of(self, value: LabelValue | None) -> int:
-        """The class of a value in the declared form; -1 for one that these settings do not declare."""
-        place = self._spellings.get((type(value), value))
-        return -1 if place is None else place
+
+def declared(labels: LabelSettings) -> tuple[LabelValue, ...]:
+    """The declared classes; of two the first is the positive one. Empty where any text is a class."""
+    if labels.classes is None:
+        return labels.positive, labels.negative
+    return () if labels.classes == "open" else tuple(labels.classes)
 
 
 def _payload(record: Record) -> bytes:

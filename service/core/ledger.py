@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from typing import Any, Generic, NamedTuple, TypeVar
 
 from service.core.messages import Marks, Tallies, Tally
-from service.settings import LabelSettings
+from service.settings import LabelSettings, LabelValue
 
 EXAMPLE_OUTCOMES = ("labelled", "expired", "evicted", "duplicate", "invalid")
 LABEL_OUTCOMES = ("applied", "duplicate", "conflict", "expired", "unmatched", "invalid")
@@ -33,8 +33,8 @@ class Waiting(NamedTuple):
     """The example's offset."""
     at: int
     """Stream time in ms when predicted."""
-    predicted: int
-    """Class published; -1 for one that the present settings do not declare."""
+    predicted: LabelValue | None
+    """Class published; None where none was known yet."""
     epoch: int
     features: bytes
     predictions_floor: int
@@ -49,7 +49,7 @@ class Parked(NamedTuple):
     id: str
     offset: int
     """The label's offset."""
-    label: int
+    label: LabelValue
     at: int
     outcomes_floor: int
 
@@ -58,7 +58,7 @@ class Remembered(NamedTuple):
     """A resolved id. `label` is None where it expired or was evicted without one."""
 
     id: str
-    label: int | None
+    label: LabelValue | None
     outcomes_floor: int
     order: int
     """Grows with every resolution."""
@@ -205,7 +205,7 @@ class Ledger:
         """An example was predicted."""
         self._waiting.put(entry)
 
-    def park(self, identity: str, offset: int, label: int) -> None:
+    def park(self, identity: str, offset: int, label: LabelValue) -> None:
         """A label came before its example."""
         self._parked.put(Parked(identity, offset, label, self.stream_time, self.outcomes_end))
 
@@ -218,13 +218,13 @@ class Ledger:
         """The parked label leaves, for its example or for good."""
         return self._parked.pop(identity)
 
-    def resolve(self, identity: str, label: int | None, outcomes_floor: int | None = None) -> None:
+    def resolve(self, identity: str, label: LabelValue | None, outcomes_floor: int | None = None) -> None:
         """The id is decided for good: it stops waiting, and is remembered."""
         if identity in self.waiting:
             self._waiting.pop(identity)
         self.remember(identity, label, self.outcomes_end if outcomes_floor is None else outcomes_floor)
 
-    def remember(self, identity: str, label: int | None, outcomes_floor: int) -> None:
+    def remember(self, identity: str, label: LabelValue | None, outcomes_floor: int) -> None:
         """Remember a resolved id, and forget the oldest beyond the limit."""
         if identity in self.remembered:
             self._remembered.pop(identity)

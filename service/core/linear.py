@@ -8,7 +8,7 @@ differently), so two replicas at the same version hold the same bits.
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from hashlib import sha256
-from math import isnan
+from math import isnan, sqrt
 from struct import pack
 from sys import float_info
 from typing import Literal
@@ -67,8 +67,11 @@ class Theta:
         self._settle(name for name, _ in x)
 
     def load(self, rows: Iterable[Mapping[str, float]]) -> None:
-        """Replace all rows, as a checkpoint held them."""
-        self.rows = [dict(row) for row in rows]
+        """Replace all rows, as a checkpoint held them. Raises ValueError, TypeError for what are none."""
+        loaded = [{str(name): float(value) for name, value in row.items()} for row in rows]
+        if len(loaded) != len(self.rows):
+            raise ValueError(f"{len(loaded)} rows for {len(self.rows)} partitions")
+        self.rows = loaded
         self.sums.clear()
         self.weights.clear()
         self._settle(dict.fromkeys(name for row in self.rows for name in row))
@@ -123,11 +126,29 @@ def digest(sums: Mapping[str, float]) -> str:
     return seal.hexdigest()
 
 
+def euclidean(x: Features) -> float:
+    """||x||_2 of k features, by sequential addition."""
+    square = 0.0
+    for _, value in x:
+        square += value * value
+    return sqrt(square)
+
+
+def largest(x: Features) -> float:
+    """||x||_inf of k features."""
+    return max((abs(value) for _, value in x), default=0.0)
+
+
+def signed(positive: bool) -> float:
+    """y: what an update adds x times."""
+    return 1.0 if positive else -1.0
+
+
 class Linear:
     """A learner that is one theta, one weight function, a scale and a threshold.
 
-    score = scale * (w.x) - threshold. Kinds of it differ in these alone; `service/core/learners` has one
-    page for each. The scale is applied to the sum: scaled weights would round differently, and a score
+    score = scale * (w.x) - threshold. Kinds of it differ in what is passed here; `service/core/learners` has
+    one page for each. The scale is applied to the sum: scaled weights would round differently, and a score
     of 0 would not stay one.
     """
 
@@ -137,18 +158,26 @@ class Linear:
         self,
         partitions: int,
         tie: Tie,
+        *,
         weight: Callable[[float], float] = identity,
         threshold: float = 0.0,
         scale: float = 1.0,
+        must: Callable[[float, bool], bool] | None = None,
+        step: Callable[[bool], float] = signed,
+        length: Callable[[Features], float] = euclidean,
     ) -> None:
+        """`must(score, positive)`: whether to update; default: when the tie rule says that it errs."""
         self._theta = Theta(partitions, weight)
         self._tie = tie
         self._scale = scale
         self._threshold = threshold
-        self.begin = self._theta.begin
-        self.rollback = self._theta.rollback
+        self._must = must if must is not None else lambda score, positive: errs(score, positive, tie)
+        self._step = step
+        self.length = length
+        self.changes = 0
+        """Grows with every change of theta."""
 
-    def score(self, x: Features, clock: int = 0) -> float:  # noqa: ARG002 - the version needs no clock
+    def score(self, x: Features, clock: int = 0) -> float:
         """scale * (w.x) - threshold over k features."""
         return saturate(self._scale * self._theta.dot(x) - self._threshold)
 
@@ -157,21 +186,43 @@ class Linear:
         return predict(score, self._tie)
 
     def decide(self, x: Features, positive: bool) -> tuple[bool, bool]:
-        """(errs on this label, predicted class), by the current weights."""
+        """(must be updated on this label, predicted class), by the current weights."""
         score = self.score(x)
-        return errs(score, positive, self._tie), predict(score, self._tie)
+        return self._must(score, positive), predict(score, self._tie)
 
-    def fold(self, partition: int, x: Features, positive: bool, clock: int) -> None:  # noqa: ARG002
+    def fold(
+        self,
+        partition: int,
+        x: Features,
+        positive: bool,
+        clock: int = 0,
+        predicted: bool | None = None,
+    ) -> None:
         """theta += y*x."""
-        self._theta.add(partition, x, 1.0 if positive else -1.0)
+        self.changes += 1
+        self._theta.add(partition, x, self._step(positive))
+
+    def begin(self) -> None:
+        """What follows can be rolled back."""
+        self._theta.begin()
+
+    def rollback(self) -> None:
+        """Undo what was folded since `begin`, to the bit."""
+        self.changes += 1
+        self._theta.rollback()
 
     def dump(self) -> dict[str, list[dict[str, float]]]:
         """Rows [P, features] of theta."""
         return {"theta": self._theta.rows}
 
-    def load(self, rows: Mapping[str, Sequence[Mapping[str, float]]]) -> None:
+    def load(self, state: Mapping[str, Sequence[Mapping[str, float]]]) -> None:
         """Become what `dump` gave."""
-        self._theta.load(rows["theta"])
+        self.changes += 1
+        self._theta.load(state["theta"])
+
+    def digest(self) -> str:
+        """SHA-256 of theta."""
+        return digest(self._theta.sums)
 
     def theta(self) -> Mapping[str, float]:
         """Theta by feature name."""

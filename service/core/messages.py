@@ -48,12 +48,16 @@ class Version(Struct, frozen=True, omit_defaults=True):
     """Averaged learners only: labelled examples of each partition known when it was used."""
 
 
-class Prediction(Struct, frozen=True):
+class Prediction(Struct, frozen=True, kw_only=True):
     """A published prediction. `source` is the example's offset, `at` the stream time in ms."""
 
     id: str
-    prediction: LabelValue
-    score: float
+    prediction: LabelValue | None
+    """Null where no class is known yet (open classes)."""
+    score: float | UnsetType = UNSET
+    """Two classes: positive where the first is predicted."""
+    scores: list[float] | UnsetType = UNSET
+    """More: one for each class known, in the declared order (open classes: by their names)."""
     features: Raw
     source: int
     at: int
@@ -144,7 +148,7 @@ class Update(Struct, frozen=True):
     clock: list[int]
     id: str
     label: LabelValue
-    predicted: LabelValue
+    predicted: LabelValue | None
     features: Raw
     source: int
     model: Version

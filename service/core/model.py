@@ -9,13 +9,17 @@ from typing import Any
 
 from msgspec import Raw, Struct
 
-from service.core import features, linear
-from service.core.faults import BadLog
+from service.core import features
+from service.core.faults import BadLog, BadRecord, BadSnapshot
 from service.core.features import Features
-from service.core.inputs import InputReader
-from service.core.learners import Learner, make
+from service.core.inputs import ID_BYTES, InputReader
+from service.core.learners import Learner, Score, make
+from service.core.learners.requirements import accepted
 from service.core.messages import FORMAT, Epoch, Update, Version, encode
-from service.settings import Settings
+from service.settings import LabelValue, Settings
+
+SCORE_BYTES = 26
+"""A float64 as JSON, and its comma."""
 
 
 class Snapshot(Struct, frozen=True):
@@ -24,7 +28,10 @@ class Snapshot(Struct, frozen=True):
     epoch: int
     updates: list[int]
     clock: list[int]
-    rows: dict[str, list[dict[str, float]]]
+    state: Any
+    """What the learner's `dump` gave."""
+    radius: float
+    """Largest length of an example updated on, in the learner's space."""
 
 
 class Model:
@@ -33,13 +40,21 @@ class Model:
     def __init__(self, settings: Settings, partitions: int, epoch: int = 1) -> None:
         self.settings = settings
         self.reader = InputReader(settings.messages, settings.labels)
-        self.learner: Learner = make(settings.learner, partitions)
+        self.classes = self.reader.classes
+        self.learner: Learner = make(settings, partitions)
+        self.radius = 0.0
+        """Largest length of an example updated on, in the learner's own space: the R of its theorem."""
+        self._binary = len(self.classes) == 2
+        self._accepted = accepted(settings)
+        self.class_bytes = max((len(encode(value)) for value in self.classes), default=6 * ID_BYTES)
+        """Largest JSON text of a class; a control character is escaped six-fold."""
+        self.score_bytes = SCORE_BYTES * (len(self.classes) or settings.labels.max_classes)
         self.partitions = partitions
         self.epoch = epoch
         self.updates = [0] * partitions
         self.clock = [0] * partitions
         self._encoded: Raw | None = None
-        self._before: tuple[list[int], list[int]] = (list(self.updates), list(self.clock))
+        self._before = (list(self.updates), list(self.clock), self.radius)
 
     def version(self) -> Version:
         """What the next prediction is made with."""
@@ -52,12 +67,35 @@ class Model:
         return self._encoded
 
     def digest(self) -> str:
-        """SHA-256 of theta: equal versions, equal digests, on any worker, after any crash."""
-        return linear.digest(self.learner.theta())
+        """SHA-256 of the hypothesis: equal versions, equal digests, on any worker, after any crash."""
+        return self.learner.digest()
 
     def features(self, raw: bytes | Raw) -> Features:
-        """Raises BadRecord."""
-        return features.decode(raw, self.settings.features)
+        """Raises BadRecord, also for what this learner does not take."""
+        x = features.decode(raw, self.settings.features)
+        self._accepted(x)
+        return x
+
+    def score(self, x: Features) -> Score:
+        """The score of a published prediction: one number, or one for each class known."""
+        score: Score = self.learner.score(x, sum(self.clock))
+        return score
+
+    def predict(self, score: Score) -> LabelValue | None:
+        """The class of a score, in the declared form; None where no class is known."""
+        return self._declared(self.learner.predict(score))
+
+    def decide(self, x: Features, label: LabelValue) -> tuple[bool, LabelValue | None]:
+        """(whether the current hypothesis must be updated on this label, the class it predicts)."""
+        must, predicted = self.learner.decide(x, self._learned(label))
+        return must, self._declared(predicted)
+
+    def _learned(self, label: LabelValue | None) -> LabelValue | None:
+        """A class as the learner knows it: with two classes, whether it is the positive one."""
+        return label == self.classes[0] if self._binary else label
+
+    def _declared(self, label: LabelValue | None) -> LabelValue | None:
+        return self.classes[0 if label else 1] if self._binary else label
 
     def labelled(self, partition: int) -> None:
         """One more labelled example is known."""
@@ -70,12 +108,18 @@ class Model:
         self.clock[partition] = max(self.clock[partition], labelled)
         self._encoded = None
 
-    def learn(self, partition: int, x: Features, positive: bool) -> int:
+    def learn(self, partition: int, x: Features, label: LabelValue, predicted: LabelValue | None) -> int:
         """Fold an own mistake; returns its number n in the partition and epoch."""
         self.updates[partition] += 1
-        self._encoded = None
-        self.learner.fold(partition, x, positive, sum(self.clock))
+        self._fold(partition, x, label, predicted, sum(self.clock))
         return self.updates[partition]
+
+    def _fold(
+        self, partition: int, x: Features, label: LabelValue, predicted: LabelValue | None, clock: int
+    ) -> None:
+        self._encoded = None
+        self.radius = max(self.radius, self.learner.length(x))
+        self.learner.fold(partition, x, self._learned(label), clock, self._learned(predicted))
 
     def follow(self, partition: int, update: Update) -> bool:
         """Fold a logged update, own or another worker's; False where it is known already.
@@ -90,38 +134,47 @@ class Model:
             )
         self.updates[partition] = update.n
         self.clock = [max(known, told) for known, told in zip(self.clock, update.clock, strict=True)]
-        self._encoded = None
-        positive = self.reader.class_of(update.label) == 0
-        self.learner.fold(partition, self.features(update.features), positive, sum(update.clock))
+        x = self.features(update.features)
+        self._fold(partition, x, update.label, update.predicted, sum(update.clock))
         return True
 
     def inherit(self, partition: int, update: Update) -> None:
         """Fold an update of the epoch that this one is based on: as an initial weight, of no count."""
-        positive = self.reader.class_of(update.label) == 0
-        self.learner.fold(partition, self.features(update.features), positive, 0)
+        try:
+            x = self.features(update.features)
+        except BadRecord as error:
+            raise BadLog(
+                f"updates-{partition}: update {update.n} of epoch {update.epoch}, on which this epoch is based, "
+                f"cannot be read under its settings ({error}); base an epoch on one of the same features"
+            ) from None
+        self._fold(partition, x, update.label, update.predicted, 0)
         self._encoded = None
 
     def begin(self) -> None:
         """What follows can be rolled back."""
-        self._before = (list(self.updates), list(self.clock))
+        self._before = (list(self.updates), list(self.clock), self.radius)
         self.learner.begin()
 
     def rollback(self) -> None:
         """Restore the version and the rows as they were at `begin`."""
-        self.updates, self.clock = (list(counts) for counts in self._before)
+        updates, clock, self.radius = self._before
+        self.updates, self.clock = list(updates), list(clock)
         self._encoded = None
         self.learner.rollback()
 
     def snapshot(self) -> Snapshot:
         """The whole model, for a checkpoint. Shares its rows; encode before going on."""
-        rows = {name: list(map(dict, kind)) for name, kind in self.learner.dump().items()}
-        return Snapshot(self.epoch, list(self.updates), list(self.clock), rows)
+        return Snapshot(self.epoch, list(self.updates), list(self.clock), self.learner.dump(), self.radius)
 
     def restore(self, snapshot: Snapshot) -> None:
         """Become what `snapshot` gave."""
         self.epoch = snapshot.epoch
         self.updates, self.clock = list(snapshot.updates), list(snapshot.clock)
-        self.learner.load(snapshot.rows)
+        self.radius = snapshot.radius
+        try:
+            self.learner.load(snapshot.state)
+        except (AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
+            raise BadSnapshot(f"its state is not that of {self.settings.learner.kind}: {error!r}") from None
         self._encoded = None
 
 

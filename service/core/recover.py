@@ -11,7 +11,6 @@ from msgspec import DecodeError
 from msgspec.json import decode
 
 from service.core.faults import BadLog
-from service.core.inputs import InputReader
 from service.core.ledger import Ledger, Parked, Waiting, zero
 from service.core.messages import (
     Decision,
@@ -36,7 +35,6 @@ def read_marks(position: Position) -> Marks:
 
 def rebuild(
     ledger: Ledger,
-    reader: InputReader,
     position: Position,
     marks: Marks,
     epoch: int,
@@ -60,7 +58,7 @@ def rebuild(
                 message.id,
                 message.source,
                 message.at,
-                reader.class_of(message.prediction),
+                message.prediction,
                 message.model.epoch,
                 bytes(message.features),
                 record.offset,
@@ -71,7 +69,7 @@ def rebuild(
         last = read_outcomes(record)
         outcomes_end = record.offset + 1
         for decision in last.decisions:
-            _apply(decision, record.offset, ledger, reader, held, parked)
+            _apply(decision, record.offset, ledger, held, parked)
     ledger.restore(sorted(held.values(), key=lambda entry: entry.source), parked.values())
     ledger.predictions_end, ledger.outcomes_end = predictions_end, outcomes_end
     if last is not None:
@@ -91,11 +89,10 @@ def _apply(
     decision: Decision,
     offset: int,
     ledger: Ledger,
-    reader: InputReader,
     held: dict[int, Waiting],
     parked: dict[int, Parked],
 ) -> None:
-    label = None if decision.label is None else reader.class_of(decision.label)
+    label = decision.label
     if decision.outcome == "parked":
         assert decision.id is not None
         assert decision.label_offset is not None

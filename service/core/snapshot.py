@@ -4,7 +4,7 @@ The content is MessagePack (floats keep their bits; nothing in it can run). A sn
 log: it names the topics' ids, the group and the epoch's settings, and is refused with any other.
 """
 
-from collections.abc import Mapping, Sized
+from collections.abc import Mapping
 from hashlib import sha256
 from typing import Any
 
@@ -99,8 +99,7 @@ def check_belongs(checkpoint: Checkpoint, group: str, topics: Mapping[str, str],
         if checkpoint.topics.get(topic) != topics.get(topic):
             raise BadSnapshot(f"the topic {topic!r} is another one than when it was written")
     model = checkpoint.model
-    counted: list[Sized] = [checkpoint.updates_next, model.updates, model.clock, *model.rows.values()]
-    for count in map(len, counted):
+    for count in map(len, (checkpoint.updates_next, model.updates, model.clock)):
         if count != partitions:
             raise BadSnapshot(f"it has {count} partitions, the log has {partitions}")
 
@@ -139,7 +138,6 @@ def describe(checkpoint: Checkpoint) -> dict[str, Any]:
         "epoch": checkpoint.model.epoch,
         "updates": checkpoint.model.updates,
         "clock": checkpoint.model.clock,
-        "features": len({name for row in checkpoint.model.rows.get("theta", []) for name in row}),
         "settings": checkpoint.settings,
         "partitions": {
             p: {

@@ -4,19 +4,21 @@ What is decided here is decided once. `outcomes` keeps it, with the label's valu
 and never decides again; an update is decided in `_learn`, and nowhere else.
 """
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from typing import Literal
 
-from msgspec import Raw
+from msgspec import UNSET, Raw
 
 from service.core.dead_letters import dead_letter, record_bytes
 from service.core.facts import ExampleOutcome, LabelOutcome, StepCounts, Stream, spelled
 from service.core.faults import BadRecord
+from service.core.learners import Score
 from service.core.ledger import Waiting
 from service.core.merge import Merge, Side
 from service.core.messages import Decision, Inputs, Outcomes, Prediction, Update, encode
 from service.core.records import Outgoing, Record
 from service.core.state import State
+from service.settings import LabelValue
 
 PER_PARTITION_BYTES = 42
 """A version vector's largest entry: two numbers of 20 digits and their commas."""
@@ -31,8 +33,7 @@ class Turn:
         self.state, self.partition, self.counts = state, partition, counts
         self.model, self.ledger = state.model, state.ledgers[partition]
         self.reader = state.model.reader
-        self.classes = self.reader.classes
-        self.spelled = [spelled(value) for value in self.classes]
+        self.negative = state.model.classes[1] if len(state.model.classes) == 2 else None
         self.began_with = state.model.version()
         self.decisions: list[Decision] = []
         self.order: list[int] = [0]
@@ -133,8 +134,8 @@ class Turn:
             self._count_example("duplicate")
             self.decisions.append(Decision("duplicate", identity, record.offset))
             return
-        score = model.learner.score(x, sum(model.clock))
-        predicted = 0 if model.learner.predict(score) else 1
+        score = model.score(x)
+        predicted = model.predict(score)
         self.outputs.append(
             Outgoing(
                 "predictions",
@@ -142,13 +143,14 @@ class Turn:
                 record.key,
                 encode(
                     Prediction(
-                        identity,
-                        self.classes[predicted],
-                        score,
-                        Raw(raw),
-                        record.offset,
-                        ledger.stream_time,
-                        model.encoded_version(),  # type: ignore[arg-type]
+                        id=identity,
+                        prediction=predicted,
+                        score=score if isinstance(score, float) else UNSET,
+                        scores=UNSET if isinstance(score, float) else score,
+                        features=Raw(raw),
+                        source=record.offset,
+                        at=ledger.stream_time,
+                        model=model.encoded_version(),  # type: ignore[arg-type]
                     )
                 ),
                 record.headers,
@@ -165,8 +167,9 @@ class Turn:
             ledger.outcomes_end,
         )
         ledger.wait(entry)
-        self.counts.predicted[self.spelled[predicted]] += 1
-        self.counts.margins.append(abs(score))
+        if predicted is not None:
+            self.counts.predicted[spelled(predicted)] += 1
+        self.counts.margins.append(confidence(score))
         if record.timestamp_ms >= 0:
             self.counts.predicted_record_ms.append(record.timestamp_ms)
         if identity in ledger.parked:
@@ -176,7 +179,7 @@ class Turn:
     def _must_fit(self, record: Record, raw: bytes) -> None:
         """Whatever an example can lead to must fit its topic: sized before predicting."""
         version = PER_PARTITION_BYTES * self.model.partitions
-        labels = 2 * max(len(encode(value)) for value in self.classes)
+        labels = 2 * self.model.class_bytes + self.model.score_bytes
         # An id of control characters is escaped six-fold.
         body = len(raw) + 6 * 128 + labels + version + FIXED_BYTES
         limits = self.state.limits
@@ -203,6 +206,7 @@ class Turn:
     def _label(self, record: Record) -> None:
         ledger = self.ledger
         identity, label = self.reader.label(record)
+        self._must_be_few(label)
         waiting = ledger.waiting.get(identity)
         if waiting is not None:
             if record.timestamp_ms >= 0:
@@ -220,20 +224,27 @@ class Turn:
             return
         ledger.park(identity, record.offset, label)
         self.decisions.append(
-            Decision("parked", identity, None, record.offset, self.classes[label], None, ledger.stream_time)
+            Decision("parked", identity, None, record.offset, label, None, ledger.stream_time)
         )
         surplus = ledger.surplus_label()
         if surplus is not None:
             self._unmatched(surplus.id)
 
-    def _apply(self, entry: Waiting, label_offset: int, label: int) -> None:
+    def _must_be_few(self, label: LabelValue) -> None:
+        """Open classes are as many as `labels.max_classes`, counted where they are applied."""
+        seen, most = self.tallies.life.actual, self.state.settings.labels.max_classes
+        if not self.model.classes and spelled(label) not in seen and len(seen) >= most:
+            raise BadRecord(
+                "unknown-label", f"label {label!r} would be class {most + 1}; raise labels.max_classes"
+            )
+
+    def _apply(self, entry: Waiting, label_offset: int, label: LabelValue) -> None:
         model, ledger, counts = self.model, self.ledger, self.counts
         mistaken = entry.predicted != label
         current = entry.epoch == model.epoch
         for tally in (self.tallies.life, self.tallies.epoch):
-            seen, name = tally.actual, self.spelled[label]
-            majority = max(reversed(self.spelled), key=lambda spelling: seen.get(spelling, 0))
-            if majority != name:
+            seen, name = tally.actual, spelled(label)
+            if majority(seen, self.negative) != name:
                 tally.majority_mistakes += 1
                 if tally is self.tallies.life:
                     counts.majority_mistakes += 1
@@ -244,16 +255,15 @@ class Turn:
         self._learn(entry, label, mistaken)
         self._count_example("labelled")
         self._count_label("applied")
-        published = None if entry.predicted < 0 else self.classes[entry.predicted]
-        if published is not None:
-            counts.evaluations[self.spelled[label], self.spelled[entry.predicted]] += 1
+        if entry.predicted is not None:
+            counts.evaluations[spelled(label), spelled(entry.predicted)] += 1
         if mistaken:
-            counts.mistakes[self.spelled[label]] += 1
+            counts.mistakes[spelled(label)] += 1
         self.decisions.append(
-            Decision("applied", entry.id, entry.source, label_offset, self.classes[label], published)
+            Decision("applied", entry.id, entry.source, label_offset, label, entry.predicted)
         )
 
-    def _learn(self, entry: Waiting, label: int, mistaken: bool) -> None:
+    def _learn(self, entry: Waiting, label: LabelValue, mistaken: bool) -> None:
         """Count the label and update, or not: the only place where that is decided."""
         model = self.model
         try:
@@ -261,8 +271,7 @@ class Turn:
         except BadRecord:  # predicted in an older epoch, whose settings took what these do not
             model.labelled(self.partition)
             return
-        must, predicted = model.learner.decide(x, label == 0)
-        chosen = 0 if predicted else 1
+        must, chosen = model.decide(x, label)
         if self.state.settings.learner.delay_policy == "issued" and entry.epoch == model.epoch:
             must, chosen = mistaken, entry.predicted
         if not must:
@@ -270,17 +279,17 @@ class Turn:
             return
         decided_with = model.version()
         model.labelled(self.partition)
-        n = model.learn(self.partition, x, label == 0)
+        n = model.learn(self.partition, x, label, chosen)
         for tally in (self.tallies.life, self.tallies.epoch):
             tally.updates += 1
-        self.counts.updates["promote" if label == 0 else "demote"] += 1
+        self.counts.updates["demote" if label == self.negative else "promote"] += 1
         update = Update(
             model.epoch,
             n,
             list(model.clock),
             entry.id,
-            self.classes[label],
-            self.classes[chosen],
+            label,
+            chosen,
             Raw(entry.features),
             entry.source,
             decided_with,
@@ -291,9 +300,9 @@ class Turn:
         entry = self.ledger.unpark(identity)
         self._decide_label("unmatched", entry.id, entry.offset, entry.label)
 
-    def _decide_label(self, outcome: LabelOutcome, identity: str, offset: int, label: int) -> None:
+    def _decide_label(self, outcome: LabelOutcome, identity: str, offset: int, label: LabelValue) -> None:
         self._count_label(outcome)
-        self.decisions.append(Decision(outcome, identity, None, offset, self.classes[label]))
+        self.decisions.append(Decision(outcome, identity, None, offset, label))
 
     # --- both -------------------------------------------------------------------------------------
 
@@ -320,3 +329,17 @@ class Turn:
         self.tallies.life.labels[outcome] += 1
         self.tallies.epoch.labels[outcome] += 1
         self.counts.labels[outcome] += 1
+
+
+def confidence(score: Score) -> float:
+    """Distance from the decision: |score|, or how far the best class is ahead of the next."""
+    if isinstance(score, float):
+        return abs(score)
+    best = sorted(score)[-2:]
+    return best[-1] - best[0] if len(best) == 2 else 0.0
+
+
+def majority(seen: Mapping[str, int], negative: LabelValue | None) -> str | None:
+    """The class most frequent so far, by name; of equals the negative one, or the first by name."""
+    first = None if negative is None else spelled(negative)
+    return min(seen, key=lambda name: (-seen[name], name != first, name), default=first)

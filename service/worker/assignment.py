@@ -138,7 +138,6 @@ def _ledger(
     try:
         return rebuild(
             ledger,
-            model.reader,
             position,
             marks,
             model.epoch,

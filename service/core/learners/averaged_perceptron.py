@@ -12,7 +12,7 @@ so nothing is added up while no mistake is made. The mistake bound speaks of the
 from collections.abc import Mapping, Sequence
 
 from service.core.features import Features
-from service.core.linear import Theta, errs, predict, saturate
+from service.core.linear import Theta, digest, errs, euclidean, predict, saturate
 from service.settings import LearnerSettings
 
 
@@ -46,7 +46,14 @@ class AveragedPerceptron:
         score = saturate(self._theta.dot(x))
         return errs(score, positive, self._tie), predict(score, self._tie)
 
-    def fold(self, partition: int, x: Features, positive: bool, clock: int) -> None:
+    def fold(
+        self,
+        partition: int,
+        x: Features,
+        positive: bool,
+        clock: int,
+        predicted: bool | None = None,
+    ) -> None:
         """theta += y*x, kappa += g*y*x with g = `clock`."""
         sign = 1.0 if positive else -1.0
         self._theta.add(partition, x, sign)
@@ -66,10 +73,18 @@ class AveragedPerceptron:
         """Rows [P, features] of theta and of kappa."""
         return {"theta": self._theta.rows, "kappa": self._kappa.rows}
 
-    def load(self, rows: Mapping[str, Sequence[Mapping[str, float]]]) -> None:
+    def load(self, state: Mapping[str, Sequence[Mapping[str, float]]]) -> None:
         """Become what `dump` gave."""
-        self._theta.load(rows["theta"])
-        self._kappa.load(rows["kappa"])
+        self._theta.load(state["theta"])
+        self._kappa.load(state["kappa"])
+
+    def length(self, x: Features) -> float:
+        """||x||_2."""
+        return euclidean(x)
+
+    def digest(self) -> str:
+        """SHA-256 of theta."""
+        return digest(self._theta.sums)
 
     def theta(self) -> Mapping[str, float]:
         """Theta by feature name."""

@@ -7,7 +7,7 @@ w_d <- w_d * exp(eta * y * x_d). With non-negative x and threshold 0 it never pr
 
 from math import exp
 
-from service.core.linear import Linear, saturate
+from service.core.linear import Linear, largest, saturate
 from service.settings import LearnerSettings
 
 EXPONENT_LIMIT = 700.0
@@ -21,4 +21,6 @@ def winnow(settings: LearnerSettings, partitions: int) -> Linear:
     def weight(theta: float) -> float:
         return saturate(initial * exp(max(-EXPONENT_LIMIT, min(EXPONENT_LIMIT, eta * theta))))
 
-    return Linear(partitions, settings.tie, weight, settings.threshold or 0.0)
+    return Linear(
+        partitions, settings.tie, weight=weight, threshold=settings.threshold or 0.0, length=largest
+    )

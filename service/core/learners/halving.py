@@ -1,0 +1,61 @@
+"""Halving: predict with the majority of the concepts left (lecture 6, "The Halving algorithm").
+
+Positive needs a strict majority. On a mistake, keep what agrees with the label: at least half goes, so at
+most log2 |C| mistakes.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from service.core.features import Features
+from service.core.learners.version_space import VersionSpace
+
+
+class Halving:
+    """Predicts negative once no concept is left, and then has nothing to learn."""
+
+    averaged = False
+
+    def __init__(self, space: VersionSpace) -> None:
+        self.space = space
+        self.begin, self.rollback, self.digest = space.begin, space.rollback, space.digest
+        self.dump, self.load = space.dump, space.load
+
+    def score(self, x: Features, clock: int = 0) -> float:
+        """Concepts left that say positive, less those that say negative."""
+        left, values = self.space.members(), self.space.values(x)
+        return float(np.count_nonzero(left & values) - np.count_nonzero(left & ~values))
+
+    def predict(self, score: float) -> bool:
+        """The class of a score."""
+        return score > 0.0
+
+    def decide(self, x: Features, positive: bool) -> tuple[bool, bool]:
+        """(errs and has something left to remove, predicted class)."""
+        predicted = self.score(x) > 0.0
+        return predicted != positive and self.space.shrinks(x, positive), predicted
+
+    def fold(
+        self,
+        partition: int,
+        x: Features,
+        positive: bool,
+        clock: int = 0,
+        predicted: bool | None = None,
+    ) -> None:
+        """Keep what agrees with this label."""
+        self.space.intersect(partition, x, positive)
+
+    def length(self, x: Features) -> float:
+        """How many variables are true."""
+        return float(sum(value != 0.0 for _, value in x))
+
+    def theta(self) -> Mapping[str, float]:
+        """Nothing is added up here."""
+        return {}
+
+    def weights(self) -> Mapping[str, Any]:
+        """The first concepts left."""
+        return self.space.spelled()

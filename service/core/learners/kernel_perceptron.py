@@ -1,0 +1,125 @@
+"""The kernel (dual) perceptron (Aizerman et al. 1964; Freund & Schapire 1999): the model is its mistakes.
+
+Predict the sign of sum of y_i K(x_i, x) over the mistakes; on a mistake, append it. In the kernel's space it
+is the perceptron, with its bound, R^2 the largest K(x, x) of a mistake. XOR is separable for degree 2. With
+a budget the oldest mistakes of a partition are forgotten, and the bound with them.
+"""
+
+from collections.abc import Callable, Mapping
+from math import exp, sqrt
+from typing import Any
+
+from service.core.features import Features
+from service.core.learners.mistakes import Mistake, Mistakes
+from service.core.linear import errs, predict, saturate
+from service.settings import LearnerSettings
+
+Kernel = Callable[[Features, Mapping[str, float]], float]
+
+
+def dot(x: Features, z: Mapping[str, float]) -> float:
+    """x.z over the k features of x, in their order."""
+    total = 0.0
+    for name, value in x:
+        total += value * z.get(name, 0.0)
+    return total
+
+
+def polynomial(degree: int) -> Kernel:
+    """(x.z + 1)^degree."""
+    return lambda x, z: (dot(x, z) + 1.0) ** degree
+
+
+def rbf(width: float) -> Kernel:
+    """exp(-||x - z||^2 / (2 width^2))."""
+
+    def kernel(x: Features, z: Mapping[str, float]) -> float:
+        square, named = 0.0, set()
+        for name, value in x:
+            named.add(name)
+            square += (value - z.get(name, 0.0)) ** 2
+        for name, value in z.items():
+            if name not in named:
+                square += value * value
+        return exp(-square / (2.0 * width * width))
+
+    return kernel
+
+
+class KernelPerceptron:
+    """`settings`: kernel `polynomial` (degree) or `rbf` (width), tie, budget per partition (none: no limit)."""
+
+    averaged = False
+
+    def __init__(self, settings: LearnerSettings, partitions: int) -> None:
+        self._tie = settings.tie
+        self._kernel = polynomial(settings.degree) if settings.kernel == "polynomial" else rbf(settings.width)
+        self._mistakes = Mistakes(partitions, settings.budget)
+
+    def score(self, x: Features, clock: int = 0) -> float:
+        """Sum over the mistakes, partition by partition in log order."""
+        z, total = dict(x), 0.0
+        for mistake in self._mistakes:
+            total += mistake.sign * saturate(self._kernel(mistake.x, z))
+        return saturate(total)
+
+    def predict(self, score: float) -> bool:
+        """The class of a score."""
+        return predict(score, self._tie)
+
+    def decide(self, x: Features, positive: bool) -> tuple[bool, bool]:
+        """(errs on this label, predicted class)."""
+        score = self.score(x)
+        return errs(score, positive, self._tie), predict(score, self._tie)
+
+    def fold(
+        self,
+        partition: int,
+        x: Features,
+        positive: bool,
+        clock: int,
+        predicted: bool | None = None,
+    ) -> None:
+        """Append the mistake."""
+        self._mistakes.add(partition, Mistake(1.0 if positive else -1.0, x, clock))
+
+    def begin(self) -> None:
+        """What follows can be rolled back."""
+        self._mistakes.begin()
+
+    def rollback(self) -> None:
+        """Undo what was folded since `begin`."""
+        self._mistakes.rollback()
+
+    def dump(self) -> Any:
+        """The mistakes."""
+        return self._mistakes.dump()
+
+    def load(self, state: Any) -> None:
+        """Become what `dump` gave."""
+        self._mistakes.load(state)
+
+    def length(self, x: Features) -> float:
+        """sqrt(K(x, x)): the length in the kernel's space."""
+        return sqrt(max(0.0, saturate(self._kernel(x, dict(x)))))
+
+    def norm(self) -> float:
+        """||theta|| in the kernel's space: sqrt of sum over i, j of y_i y_j K(x_i, x_j)."""
+        square = 0.0
+        for mistake in self._mistakes:
+            square += mistake.sign * self.score(mistake.x)
+        return sqrt(max(0.0, square))
+
+    def digest(self) -> str:
+        """SHA-256 of the mistakes."""
+        return self._mistakes.digest()
+
+    def theta(self) -> Mapping[str, float]:
+        """Signed sums of the mistakes' values by name: what a linear kernel would have learned."""
+        sums: dict[str, float] = {}
+        for mistake in self._mistakes:
+            for name, value in mistake.x:
+                sums[name] = sums.get(name, 0.0) + mistake.sign * value
+        return sums
+
+    weights = theta

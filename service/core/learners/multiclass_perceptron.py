@@ -1,0 +1,121 @@
+"""The perceptron for many classes (Crammer & Singer 2003; Duda & Hart's construction of Kesler).
+
+One theta for each class; predict the class of the largest score, ties to the first. On a mistake the true
+class's theta gets + x and the predicted one's - x. With ||U||_F = 1 and gamma the least (u_y - u_k).x over
+wrong k: at most 2 (R/gamma)^2 mistakes. Open classes: a class is known from its first update on.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from hashlib import sha256
+from struct import pack
+
+from service.core.features import Features
+from service.core.linear import Theta, euclidean, saturate
+from service.settings import LabelValue, LearnerSettings
+
+
+class MulticlassPerceptron:
+    """Plain or averaged (as `averaged_perceptron`: a = (T+1) theta - kappa for each class)."""
+
+    def __init__(
+        self, settings: LearnerSettings, partitions: int, classes: Sequence[LabelValue], averaged: bool
+    ) -> None:
+        """`classes` in the order that breaks ties; empty for open classes, in the order of their names."""
+        self.averaged = averaged
+        self._rate = settings.learning_rate
+        self._partitions = partitions
+        self._declared = tuple(classes)
+        self._theta: dict[LabelValue, Theta] = {one: Theta(partitions) for one in classes}
+        self._kappa: dict[LabelValue, Theta] = {one: Theta(partitions) for one in classes}
+
+    def score(self, x: Features, clock: int) -> list[float]:
+        """One score for each known class, over k features."""
+        if not self.averaged:
+            return [saturate(self._rate * self._theta[one].dot(x)) for one in self._known()]
+        return [self._average(one, x, float(clock + 1)) for one in self._known()]
+
+    def _average(self, one: LabelValue, x: Features, times: float) -> float:
+        theta, kappa, total = self._theta[one].sums, self._kappa[one].sums, 0.0
+        for name, value in x:
+            coordinate = theta.get(name)
+            if coordinate is not None:
+                total += (times * coordinate - kappa[name]) * value
+        return saturate(self._rate * total)
+
+    def predict(self, score: list[float]) -> LabelValue | None:
+        """The first class of the largest score; None while none is known."""
+        return self._known()[score.index(max(score))] if score else None
+
+    def decide(self, x: Features, label: LabelValue) -> tuple[bool, LabelValue | None]:
+        """(errs on this label, predicted class), by theta."""
+        predicted = self.predict([self._theta[one].dot(x) for one in self._known()])
+        return predicted != label, predicted
+
+    def fold(
+        self, partition: int, x: Features, label: LabelValue, clock: int, predicted: LabelValue | None
+    ) -> None:
+        """theta_label += x, theta_predicted -= x; kappa likewise, times `clock`."""
+        for one, sign in ((label, 1.0), (predicted, -1.0)):
+            if one is not None:
+                self._of(self._theta, one).add(partition, x, sign)
+                self._of(self._kappa, one).add(partition, x, sign * clock)
+
+    def _of(self, thetas: dict[LabelValue, Theta], one: LabelValue) -> Theta:
+        if one not in thetas:
+            thetas[one] = Theta(self._partitions)
+        return thetas[one]
+
+    def _known(self) -> Sequence[LabelValue]:
+        if self._declared:
+            return self._declared
+        return sorted((one for one, theta in self._theta.items() if theta.sums), key=str)
+
+    def begin(self) -> None:
+        """What follows can be rolled back."""
+        for theta in self._all():
+            theta.begin()
+
+    def rollback(self) -> None:
+        """Undo what was folded since `begin`, to the bit."""
+        for theta in self._all():
+            theta.rollback()
+
+    def _all(self) -> Iterable[Theta]:
+        return (*self._theta.values(), *self._kappa.values())
+
+    def dump(self) -> list[tuple[LabelValue, list[dict[str, float]], list[dict[str, float]]]]:
+        """(class, rows of theta [P, features], rows of kappa) for each class."""
+        return [(one, theta.rows, self._kappa[one].rows) for one, theta in self._theta.items()]
+
+    def load(
+        self, state: Sequence[tuple[LabelValue, Sequence[Mapping[str, float]], Sequence[Mapping[str, float]]]]
+    ) -> None:
+        """Become what `dump` gave."""
+        for one, theta, kappa in state:
+            self._of(self._theta, one).load(theta)
+            self._of(self._kappa, one).load(kappa)
+
+    def length(self, x: Features) -> float:
+        """||x||_2."""
+        return euclidean(x)
+
+    def digest(self) -> str:
+        """SHA-256 over the names in UTF-8 byte order: name, zero byte, one float64 for each class."""
+        sums = [self._theta[one].sums for one in self._known()]
+        seal = sha256()
+        for name in sorted(
+            {name for each in sums for name, value in each.items() if value != 0.0}, key=str.encode
+        ):
+            values = (each.get(name, 0.0) + 0.0 for each in sums)
+            seal.update(name.encode() + b"\0" + pack(f"<{len(sums)}d", *values))
+        return seal.hexdigest()
+
+    def theta(self) -> Mapping[str, float]:
+        """Coordinates by `class/name`."""
+        return {
+            f"{one}/{name}": value for one in self._known() for name, value in self._theta[one].sums.items()
+        }
+
+    def weights(self) -> Mapping[str, float]:
+        """Weights by `class/name`."""
+        return {name: self._rate * value for name, value in self.theta().items()}
