@@ -28,6 +28,7 @@ VERBS: dict[str, str] = {
     "topics": "service.commands.topics:topics",
     "checkpoint": "service.commands.checkpoint:checkpoint",
     "config": "service.commands.config:config",
+    "learners": "service.commands.learners:learners",
     "health": "service.commands.health:health",
 }
 """Verb to `module:function`, in the order of the help."""

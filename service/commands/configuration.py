@@ -18,6 +18,7 @@ from typing import Any
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
+from service.commands.concept_files import MARK, BadConceptFile, tables
 from service.commands.consistency import inconsistencies
 from service.commands.masking import is_secret, masked_text
 from service.commands.problems import DEFAULT, ConfigurationError, Origin, Problem
@@ -62,6 +63,7 @@ def load(config: Path | None, sets: Sequence[str], log_url: str | None, environ:
         )
         for one in source
     }
+    _read_concepts(given, problems)
     settings, wrong = _validated(given)
     problems += wrong
     reported = {problem.key for problem in problems}
@@ -73,6 +75,21 @@ def load(config: Path | None, sets: Sequence[str], log_url: str | None, environ:
         raise ConfigurationError(problems)
     origins = {key: given[key].origin if key in given else DEFAULT for key in [*keys(), *given]}
     return Loaded(settings, origins)
+
+
+def _read_concepts(given: dict[str, _Given], problems: list[Problem]) -> None:
+    """Put the tables in the place of the file's name: an epoch holds what was meant, not where it was."""
+    one = given.get("learner.concepts")
+    if one is None or not isinstance(one.value, str) or not one.value.startswith(MARK):
+        return
+    try:
+        content = tables(one.value.removeprefix(MARK))
+    except BadConceptFile as error:
+        remedy = "Write one table of 0 and 1 a line, # before a comment"
+        problems.append(Problem(one.key, str(error), remedy, one.value, one.origin))
+        del given[one.key]
+    else:
+        given[one.key] = _Given(one.key, content, one.origin)
 
 
 def _from_file(config: Path | None, problems: list[Problem]) -> Iterator[_Given]:

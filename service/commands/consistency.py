@@ -1,11 +1,10 @@
 """Checks that look at more than one setting, or at more than a type. Pure."""
 
 import difflib
-import importlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from service.commands.problems import ConfigurationError, Problem
-from service.settings import LabelValue, Settings
+from service.settings import LabelSettings, LabelValue, Settings
 
 EXAMPLE = """\
 A mistakebound.toml to start from:
@@ -16,14 +15,13 @@ url = "kafka://localhost:9092"
 [labels]
 max_delay = "P7D"  # how long an example waits for its label"""
 
-_ZERO_DELAY_ONLY = ("averaged-perceptron", "voted-perceptron")
 _LOG_FORMS = "kafka://host:9092, sqlite:FILE or sqlite::memory:"
 
 
 def inconsistencies(settings: Settings) -> Iterator[Problem]:
     """Every problem between settings; their origins are not known here."""
-    yield from _labels(settings.labels.positive, settings.labels.negative)
-    yield from _learner(settings)
+    yield from _labels(settings.labels)
+    yield from _learner(settings, settings.log.partitions)
     if settings.log.url:
         yield from _log_url(settings.log.url)
     if settings.http.address:
@@ -65,8 +63,17 @@ def _missing_log(settings: Settings) -> Iterator[Problem]:
         )
 
 
-def _labels(positive: LabelValue, negative: LabelValue) -> Iterator[Problem]:
-    if type(positive) is not type(negative):
+def _labels(labels: LabelSettings) -> Iterator[Problem]:
+    positive, negative, classes = labels.positive, labels.negative, labels.classes
+    if classes is not None:
+        for key in ("positive", "negative"):
+            if getattr(labels, key) != LabelSettings.model_fields[key].default:
+                yield Problem(
+                    f"labels.{key}", "labels.classes is set too", "Set one or the other", getattr(labels, key)
+                )
+        if classes != "open":
+            yield from _classes(classes)
+    elif type(positive) is not type(negative):
         yield Problem(
             "labels.positive",
             f"{positive!r} and labels.negative = {negative!r} are of different kinds",
@@ -79,20 +86,39 @@ def _labels(positive: LabelValue, negative: LabelValue) -> Iterator[Problem]:
         )
 
 
-def _learner(settings: Settings) -> Iterator[Problem]:
-    kind = settings.learner.kind
-    known = tuple(getattr(importlib.import_module("service.core.learners"), "KINDS", ()))
-    if known and kind not in known:
-        near = difflib.get_close_matches(kind, known, n=1)
-        hint = f"Did you mean {near[0]}? " if near else ""
-        yield Problem("learner.kind", "unknown learner", f"{hint}Known: {', '.join(known)}", kind)
-    elif kind in _ZERO_DELAY_ONLY and settings.learner.delay_policy == "issued":
+def _classes(classes: Sequence[LabelValue]) -> Iterator[Problem]:
+    shown = list(classes)
+    if len({type(value) for value in classes}) > 1:
         yield Problem(
-            "learner.delay_policy",
-            f"{kind} takes no issued predictions: its published prediction comes from the average",
-            "Choose rescore, or the perceptron",
-            "issued",
+            "labels.classes",
+            "the classes are of different kinds",
+            "Take integers only, or strings only",
+            shown,
         )
+    elif len(set(classes)) < max(2, len(classes)):
+        yield Problem("labels.classes", "needs two different classes or more", "List each class once", shown)
+
+
+def require_learner(settings: Settings, partitions: int) -> None:
+    """Raise ConfigurationError unless the learner can run on so many partitions."""
+    if problems := list(_learner(settings, partitions)):
+        raise ConfigurationError(problems)
+
+
+def _learner(settings: Settings, partitions: int | None) -> Iterator[Problem]:
+    # Imported late: the learners need numpy, and verbs that read no settings answer at once.
+    from service.core.learners import KINDS
+    from service.core.learners.requirements import unmet
+
+    kind = settings.learner.kind
+    if kind not in KINDS:
+        near = difflib.get_close_matches(kind, KINDS, n=1)
+        hint = f"Did you mean {near[0]}? " if near else ""
+        yield Problem("learner.kind", "unknown learner", f"{hint}Known: {', '.join(KINDS)}", kind)
+    for one in unmet(settings, partitions):
+        section, _, name = one.key.partition(".")
+        value = getattr(getattr(settings, section), name)
+        yield Problem(one.key, one.wrong, one.remedy, list(value) if isinstance(value, tuple) else value)
 
 
 def _log_url(url: str) -> Iterator[Problem]:

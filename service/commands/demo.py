@@ -39,6 +39,7 @@ def demo(
     """
     import sys
 
+    from service.commands.consistency import require_learner
     from service.commands.output import message
     from service.commands.progress import Progress, summary
     from service.commands.topic_rules import wanted_config
@@ -53,7 +54,9 @@ def demo(
     failures: list[Exception] = []
     with stop_on_signals() as stop, open_log(settings) as reached:
         partitions = settings.log.partitions or (4 if (settings.log.url or "").startswith("kafka") else 1)
+        require_learner(settings, partitions)
         reached.create_topics(partitions, wanted_config(settings))
+        require_learner(settings, reached.partitions)
         message(f"log {settings.log.url}, {reached.partitions} partitions")
         producer = threading.Thread(
             target=_produce, args=(reached, settings, pace, stop, sent, failures), name="demo", daemon=True

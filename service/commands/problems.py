@@ -1,5 +1,6 @@
 """What can be wrong with a configuration, told whole: every problem at once, each with its remedy."""
 
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -46,6 +47,9 @@ def _shown(key: str, value: Any) -> str:
         return f'"{shown}"' if len(shown) <= 200 else f'"{shown[:200]}..."'
     if isinstance(shown, bool):
         return "true" if shown else "false"
+    if isinstance(shown, list):
+        text = json.dumps(shown, ensure_ascii=False)
+        return text if len(text) <= 200 else text[:200] + "..."
     return str(shown)
 
 

@@ -42,6 +42,7 @@ def replay(
     """
     import sys
 
+    from service.commands.consistency import require_learner
     from service.commands.expectations import Expectation
     from service.commands.labelled import READERS, text_lines
     from service.commands.output import message
@@ -65,6 +66,7 @@ def replay(
             raise CommandError(ExitCode.USAGE, "--delay is for labelled data; a recording has its own delays")
         lines = content.splitlines(keepends=True)
         header, records = begin(lines)
+        require_learner(settings, header.partitions)
         state = replay_records(records, settings, header.partitions, look)
     else:
         rows = READERS[form](text_lines(content))

@@ -31,7 +31,7 @@ def run(
     SIGTERM and Ctrl-C finish the open step and exit 0; a second one stops at once.
     """
     from service.commands.choices import chosen
-    from service.commands.consistency import require_for_run
+    from service.commands.consistency import require_for_run, require_learner
     from service.worker import logs
     from service.worker.process import stop_on_signals, work
 
@@ -41,6 +41,7 @@ def run(
     settings = settings_of(config, sets, log)
     require_for_run(settings)
     with stop_on_signals() as stop, opened(settings) as reached:
+        require_learner(settings, reached.partitions)
         work(
             reached,
             settings,

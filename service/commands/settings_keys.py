@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import timedelta
 from functools import cache
-from typing import Any, get_args
+from typing import Any, get_args, get_origin
 
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
@@ -19,8 +19,9 @@ class Key:
 
     name: str
     types: frozenset[type]
-    """What the field allows, of str, bool, int, float, timedelta; a Literal counts as str."""
+    """What the field allows, of str, bool, int, float, timedelta, list; a Literal counts as str."""
     choices: tuple[str, ...]
+    """Where nothing else is allowed."""
     default: Any
     meaning: str
 
@@ -49,9 +50,11 @@ def open_tables() -> dict[str, str]:
 
 
 def _key(name: str, field: FieldInfo) -> Key:
-    leaves = tuple(_leaves(field.annotation))
-    types = frozenset(leaf if isinstance(leaf, type) else type(leaf) for leaf in leaves) - {type(None)}
+    leaves = tuple(leaf for leaf in _leaves(field.annotation) if leaf is not type(None))
+    types = frozenset(leaf if isinstance(leaf, type) else type(leaf) for leaf in leaves)
     choices = tuple(leaf for leaf in leaves if isinstance(leaf, str))
+    if len(choices) < len(leaves):
+        choices = ()
     default = field.get_default(call_default_factory=True, validated_data={})
     return Key(name, types, choices, default, field.description or "")
 
@@ -60,6 +63,8 @@ def _leaves(annotation: Any) -> Iterator[Any]:
     """The types and literal values that an annotation is made of."""
     if hasattr(annotation, "__metadata__"):
         yield from _leaves(annotation.__origin__)
+    elif get_origin(annotation) is tuple:
+        yield list  # as TOML and JSON write it
     elif arguments := get_args(annotation):
         for argument in arguments:
             yield from _leaves(argument)
@@ -76,10 +81,10 @@ def shown(value: Any) -> str:
             return "true" if value else "false"
         case timedelta():
             return f"{value.total_seconds():g}"
-        case int() | float():
-            return str(value)
         case str():
             return '"' + value.replace("\\", "\\\\").replace('"', '\\"') + '"'
+        case list() | tuple():
+            return f"[{', '.join(map(shown, value))}]"
         case _:
             return str(value)
 

@@ -52,7 +52,9 @@ def unmet(settings: Settings, partitions: int | None = None) -> Iterator[Unmet]:
         )
     if partitions is not None and partitions > 1 and learner.kind == "voted-perceptron":
         yield Unmet(
-            "log.partitions", f"voted-perceptron needs one partition, the log has {partitions}", "Use one"
+            "log.partitions",
+            f"voted-perceptron needs one partition, for the order of its vectors matters; there are {partitions}",
+            "Take a log or recording of one partition, or the averaged-perceptron",
         )
     if kind.needs or learner.kind == "elimination":
         yield from _of_concepts(learner)
