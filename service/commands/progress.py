@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Mapping
 
 from service.commands.output import table
 from service.core.ledger import Ledger
-from service.core.report import Report, rate
+from service.core.report import Bound, Report, rate
 
 HEADS = ("examples", "labelled", "mistakes", "rate since last", "rate overall", "always majority")
 
@@ -70,10 +70,22 @@ def summary(report: Report) -> str:
         ("always majority", f"{majority.mistakes}, rate {majority.mistake_rate:.4f}"),
         ("updates", f"{report.updates} (epoch {model.epoch}, by partition: {by_partition})"),
     ]
+    rows += [("bound", _spelled(bound)) for bound in report.bounds]
+    if report.margin_upper_bound is not None:
+        rows.append(("margin", f"at most {report.margin_upper_bound:.4g}, whatever separates the updates"))
     if model.digest is not None:
         rows.append(("model", f"{model.features} features, sha256 {model.digest}"))
     first, *rest = rows
     return table(first, rest)
+
+
+def _spelled(bound: Bound) -> str:
+    if bound.holds:
+        return f"{bound.of} {bound.count} <= {bound.value:.4g} ({bound.name}, {bound.assumes})"
+    return (
+        f"{bound.of} {bound.count} > {bound.value:.4g}: the assumptions do not hold "
+        f"({bound.name}, {bound.assumes})"
+    )
 
 
 def _named(counts: Mapping[str, int]) -> str:

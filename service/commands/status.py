@@ -7,6 +7,7 @@ import typer
 from service.commands.options import Config, Json, LogUrl, Sets, opened, settings_of
 
 if TYPE_CHECKING:
+    from service.core.messages import Tally
     from service.core.report import Report
     from service.log.protocol import Log
     from service.settings import Settings
@@ -44,10 +45,12 @@ def read(log: "Log", settings: "Settings", *, fold: bool) -> "Report":
     from service.core.messages import read_outcomes
     from service.core.report import ModelSummary, PartitionCounts, report
     from service.core.report import summary as summary_of
+    from service.core.standing import certificate, standing
     from service.log.newest import newest_record
     from service.worker.assignment import fold_updates
 
     counts: list[PartitionCounts] = []
+    newest_tallies: list[tuple[int, Tally]] = []
     epoch, updates = 0, [0] * log.partitions
     for p in range(log.partitions):
         newest = newest_record(log, "outcomes", p)
@@ -59,10 +62,14 @@ def read(log: "Log", settings: "Settings", *, fold: bool) -> "Report":
         counts.append(PartitionCounts(life, _held(life.examples), _held(life.labels)))
         epoch = max(epoch, read_outcomes(newest).model.epoch)
         updates[p] = tallies.epoch.updates
-    model = ModelSummary(epoch, tuple(updates))
-    if fold:
-        model = summary_of(fold_updates(log, settings, None).model)
-    return report(counts, settings.learner.kind, model)
+        newest_tallies.append((read_outcomes(newest).model.epoch, tallies.epoch))
+    if not fold:
+        return report(counts, settings.learner.kind, ModelSummary(epoch, tuple(updates)))
+    model = fold_updates(log, settings, None).model
+    of_epoch = [tally for number, tally in newest_tallies if number == model.epoch]
+    return report(
+        counts, settings.learner.kind, summary_of(model), standing(model, of_epoch), certificate(model)
+    )
 
 
 def _held(counts: dict[str, int]) -> int:

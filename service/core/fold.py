@@ -26,6 +26,7 @@ class Fold:
         self.model = Model(settings, partitions, max(self.epochs, default=0))
         self.next_offsets = [0] * partitions
         self._inherited = self._base_versions()
+        self.model.based = bool(self._inherited)
         self._foreign = self._differs()
         self._folded: dict[tuple[int, int], int] = {}
 

@@ -41,6 +41,8 @@ class Waiting(NamedTuple):
     """At or below the offset of its prediction record."""
     outcomes_floor: int
     """At or below the `outcomes` offset of the transaction that predicted it."""
+    updates: int = 0
+    """How many updates its version had folded."""
 
 
 class Parked(NamedTuple):

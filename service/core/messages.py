@@ -103,6 +103,8 @@ class Tally(Struct):
     """Mistakes of always predicting the class that was most frequent so far."""
     actual: dict[str, int] = {}
     """Labels applied, by class, spelled as JSON."""
+    outstanding: int = 0
+    """Most examples waiting in the partition when a label was applied, the labelled one included."""
 
     def copy(self) -> "Tally":
         """An independent copy."""
@@ -113,6 +115,7 @@ class Tally(Struct):
             self.updates,
             self.majority_mistakes,
             dict(self.actual),
+            self.outstanding,
         )
 
 
@@ -140,7 +143,7 @@ class Outcomes(Struct, frozen=True, omit_defaults=True):
     tallies: Tallies | None = None
 
 
-class Update(Struct, frozen=True):
+class Update(Struct, frozen=True, omit_defaults=True):
     """One mistake learned from: the n-th of its partition in its epoch."""
 
     epoch: int
@@ -152,6 +155,8 @@ class Update(Struct, frozen=True):
     features: Raw
     source: int
     model: Version
+    behind: int = 0
+    """`issued` only: how many of the model's updates came after the prediction that decided this one."""
 
 
 class Base(Struct, frozen=True):

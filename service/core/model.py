@@ -32,6 +32,9 @@ class Snapshot(Struct, frozen=True):
     """What the learner's `dump` gave."""
     radius: float
     """Largest length of an example updated on, in the learner's space."""
+    decided: int
+    needed: list[int]
+    """As in `Model`."""
 
 
 class Model:
@@ -54,7 +57,29 @@ class Model:
         self.updates = [0] * partitions
         self.clock = [0] * partitions
         self._encoded: Raw | None = None
-        self._before = (list(self.updates), list(self.clock), self.radius)
+        self.based = False
+        """Whether the epoch started from another one's rows; no theorem speaks of it then."""
+        self.decided = 0
+        """Over the updates: the sum of how many updates the model had folded that decided each."""
+        self.needed = [0] * partitions
+        """The least version that holds every update which any of these models had folded."""
+        self._before = self._scalars()
+
+    def _scalars(self) -> tuple[list[int], list[int], float, int, list[int]]:
+        return list(self.updates), list(self.clock), self.radius, self.decided, list(self.needed)
+
+    @property
+    def missing(self) -> int | None:
+        """Sum over the updates of how many came before it and were not in the model that decided it.
+
+        Order them so that each comes after those its model had: then the t-th, of a model of v updates,
+        missed t - 1 - v of those before it. The sum of t - 1 is the same in any such order. None while a
+        model had updates that are not folded here yet.
+        """
+        if any(need > known for need, known in zip(self.needed, self.updates, strict=True)):
+            return None
+        whole = sum(self.updates)
+        return max(0, whole * (whole - 1) // 2 - self.decided)
 
     def version(self) -> Version:
         """What the next prediction is made with."""
@@ -108,8 +133,14 @@ class Model:
         self.clock[partition] = max(self.clock[partition], labelled)
         self._encoded = None
 
-    def learn(self, partition: int, x: Features, label: LabelValue, predicted: LabelValue | None) -> int:
-        """Fold an own mistake; returns its number n in the partition and epoch."""
+    def learn(
+        self, partition: int, x: Features, label: LabelValue, predicted: LabelValue | None, behind: int = 0
+    ) -> int:
+        """Fold an own mistake; returns its number n in the partition and epoch.
+
+        `behind`: updates folded since the prediction that decided it; 0 where the present model did.
+        """
+        self.decided += sum(self.updates) - behind
         self.updates[partition] += 1
         self._fold(partition, x, label, predicted, sum(self.clock))
         return self.updates[partition]
@@ -133,6 +164,8 @@ class Model:
                 f"updates-{partition}: update {update.n} follows {self.updates[partition]}; some are missing"
             )
         self.updates[partition] = update.n
+        self.decided += sum(update.model.updates) - update.behind
+        self.needed = [max(pair) for pair in zip(self.needed, update.model.updates, strict=True)]
         self.clock = [max(known, told) for known, told in zip(self.clock, update.clock, strict=True)]
         x = self.features(update.features)
         self._fold(partition, x, update.label, update.predicted, sum(update.clock))
@@ -152,25 +185,34 @@ class Model:
 
     def begin(self) -> None:
         """What follows can be rolled back."""
-        self._before = (list(self.updates), list(self.clock), self.radius)
+        self._before = self._scalars()
         self.learner.begin()
 
     def rollback(self) -> None:
         """Restore the version and the rows as they were at `begin`."""
-        updates, clock, self.radius = self._before
-        self.updates, self.clock = list(updates), list(clock)
+        updates, clock, self.radius, self.decided, needed = self._before
+        self.updates, self.clock, self.needed = list(updates), list(clock), list(needed)
         self._encoded = None
         self.learner.rollback()
 
     def snapshot(self) -> Snapshot:
         """The whole model, for a checkpoint. Shares its rows; encode before going on."""
-        return Snapshot(self.epoch, list(self.updates), list(self.clock), self.learner.dump(), self.radius)
+        return Snapshot(
+            self.epoch,
+            list(self.updates),
+            list(self.clock),
+            self.learner.dump(),
+            self.radius,
+            self.decided,
+            list(self.needed),
+        )
 
     def restore(self, snapshot: Snapshot) -> None:
         """Become what `snapshot` gave."""
         self.epoch = snapshot.epoch
         self.updates, self.clock = list(snapshot.updates), list(snapshot.clock)
         self.radius = snapshot.radius
+        self.decided, self.needed = snapshot.decided, list(snapshot.needed)
         try:
             self.learner.load(snapshot.state)
         except (AttributeError, IndexError, KeyError, TypeError, ValueError) as error:

@@ -63,6 +63,7 @@ def rebuild(
                 bytes(message.features),
                 record.offset,
                 marks.o,
+                sum(message.model.updates),
             )
     last: Outcomes | None = None
     for record in outcomes:

@@ -10,6 +10,7 @@ from service.core.messages import encode
 from service.core.model import Model
 from service.core.records import INPUTS, Record, Topic
 from service.core.report import PartitionCounts, Report, report, summary
+from service.core.standing import certificate, standing
 from service.core.state import State
 from service.core.step import step
 from service.settings import Settings
@@ -138,4 +139,8 @@ def report_of(state: State) -> Report:
         PartitionCounts(ledger.tallies.life, len(ledger.waiting), len(ledger.parked))
         for ledger in state.ledgers.values()
     ]
-    return report(counts, state.settings.learner.kind, summary(state.model))
+    model = state.model
+    epoch = [ledger.tallies.epoch for ledger in state.ledgers.values()]
+    return report(
+        counts, state.settings.learner.kind, summary(model), standing(model, epoch), certificate(model)
+    )

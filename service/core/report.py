@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 
@@ -27,6 +27,10 @@ class Bound:
     value: float
     count: int
     holds: bool
+    of: Literal["updates", "mistakes"]
+    """What is counted: of the present epoch; mistakes on published predictions."""
+    assumes: str
+    """Its numbers: what was declared of the data, and what was observed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +62,8 @@ class Report:
     parked: int
     learner: str
     bounds: tuple[Bound, ...]
+    margin_upper_bound: float | None
+    """No separator of length 1 has a larger margin on the updates; None where nothing is known."""
     model: ModelSummary
 
     def as_dict(self) -> dict[str, Any]:
@@ -78,7 +84,13 @@ class PartitionCounts:
     parked: int
 
 
-def report(partitions: Iterable[PartitionCounts], learner: str, model: ModelSummary) -> Report:
+def report(
+    partitions: Iterable[PartitionCounts],
+    learner: str,
+    model: ModelSummary,
+    bounds: tuple[Bound, ...] = (),
+    margin_upper_bound: float | None = None,
+) -> Report:
     """Add the partitions up."""
     counted = list(partitions)
     labelled = sum(one.life.examples["labelled"] for one in counted)
@@ -98,7 +110,8 @@ def report(partitions: Iterable[PartitionCounts], learner: str, model: ModelSumm
         waiting=sum(one.waiting for one in counted),
         parked=sum(one.parked for one in counted),
         learner=learner,
-        bounds=(),
+        bounds=bounds,
+        margin_upper_bound=margin_upper_bound,
         model=model,
     )
 

@@ -99,7 +99,7 @@ def check_belongs(checkpoint: Checkpoint, group: str, topics: Mapping[str, str],
         if checkpoint.topics.get(topic) != topics.get(topic):
             raise BadSnapshot(f"the topic {topic!r} is another one than when it was written")
     model = checkpoint.model
-    for count in map(len, (checkpoint.updates_next, model.updates, model.clock)):
+    for count in map(len, (checkpoint.updates_next, model.updates, model.clock, model.needed)):
         if count != partitions:
             raise BadSnapshot(f"it has {count} partitions, the log has {partitions}")
 

@@ -165,6 +165,7 @@ class Turn:
             raw,
             ledger.predictions_end,
             ledger.outcomes_end,
+            sum(model.updates),
         )
         ledger.wait(entry)
         if predicted is not None:
@@ -251,6 +252,7 @@ class Turn:
             seen[name] = seen.get(name, 0) + 1
             if mistaken and (current or tally is self.tallies.life):
                 tally.mistakes += 1
+            tally.outstanding = max(tally.outstanding, len(ledger.waiting))
         ledger.resolve(entry.id, label)
         self._learn(entry, label, mistaken)
         self._count_example("labelled")
@@ -272,14 +274,16 @@ class Turn:
             model.labelled(self.partition)
             return
         must, chosen = model.decide(x, label)
+        behind = 0
         if self.state.settings.learner.delay_policy == "issued" and entry.epoch == model.epoch:
             must, chosen = mistaken, entry.predicted
+            behind = sum(model.updates) - entry.updates
         if not must:
             model.labelled(self.partition)
             return
         decided_with = model.version()
         model.labelled(self.partition)
-        n = model.learn(self.partition, x, label, chosen)
+        n = model.learn(self.partition, x, label, chosen, behind)
         for tally in (self.tallies.life, self.tallies.epoch):
             tally.updates += 1
         self.counts.updates["demote" if label == self.negative else "promote"] += 1
@@ -293,6 +297,7 @@ class Turn:
             Raw(entry.features),
             entry.source,
             decided_with,
+            behind,
         )
         self.outputs.append(Outgoing("updates", self.partition, entry.id.encode(), encode(update)))
 

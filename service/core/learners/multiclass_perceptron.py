@@ -7,6 +7,7 @@ wrong k: at most 2 (R/gamma)^2 mistakes. Open classes: a class is known from its
 
 from collections.abc import Iterable, Mapping, Sequence
 from hashlib import sha256
+from math import fsum, sqrt
 from struct import pack
 
 from service.core.features import Features
@@ -94,6 +95,10 @@ class MulticlassPerceptron:
         for one, theta, kappa in state:
             self._of(self._theta, one).load(theta)
             self._of(self._kappa, one).load(kappa)
+
+    def norm(self) -> float:
+        """||Theta||_F."""
+        return sqrt(fsum(value * value for theta in self._theta.values() for value in theta.sums.values()))
 
     def length(self, x: Features) -> float:
         """||x||_2."""
