@@ -12,7 +12,7 @@ from service.core.records import INPUTS, Record, Topic
 from service.core.report import PartitionCounts, Report, report, summary
 from service.core.standing import certificate, standing
 from service.core.state import State
-from service.core.step import step
+from service.core.step import Step, step
 from service.settings import Settings
 
 EVERYTHING = 2**62
@@ -39,12 +39,18 @@ def replay_records(
     settings: Settings,
     partitions: int,
     progress: Callable[[State], None] | None = None,
+    taken: Callable[[Step], None] | None = None,
 ) -> State:
-    """Replay a complete stream: its inputs in record-time order, partition by partition in each step."""
+    """Replay a complete stream: its inputs in record-time order, partition by partition in each step.
+
+    `taken` is shown every step.
+    """
     state = fresh(settings, partitions)
     merge = Merge(range(partitions), capacity=EVERYTHING)
     merge.add(record for record in records if record.topic in INPUTS)
-    while step(state, merge, _all_sides(partitions), settings.batch.max_records) is not None:
+    while (done := step(state, merge, _all_sides(partitions), settings.batch.max_records)) is not None:
+        if taken is not None:
+            taken(done)
         if progress is not None:
             progress(state)
     return state
@@ -56,18 +62,24 @@ def replay_rows(
     partitions: int,
     delay: int = 0,
     progress: Callable[[State], None] | None = None,
+    taken: Callable[[Step], None] | None = None,
+    state: State | None = None,
 ) -> State:
     """Replay labelled rows: `delay` examples are outstanding when an example is predicted.
 
     0 is the textbook protocol. A step closes after each record, so that figures are the same at any
-    partition count; labels still outstanding at the end are applied.
+    partition count; labels still outstanding at the end are applied. `taken` is shown every step; `state`
+    goes on from one with empty ledgers instead of a fresh one.
     """
-    state = fresh(settings, partitions)
+    if state is None:
+        state = fresh(settings, partitions)
     merge = Merge(range(partitions), capacity=EVERYTHING)
     drained = _all_sides(partitions)
     for record in as_stream(rows, settings, partitions, delay):
         merge.add((record,))
-        step(state, merge, drained, EVERYTHING)
+        done = step(state, merge, drained, EVERYTHING)
+        if taken is not None and done is not None:
+            taken(done)
         if progress is not None:
             progress(state)
     return state

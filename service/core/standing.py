@@ -61,9 +61,7 @@ def standing(model: Model, tallies: Iterable[Tally]) -> tuple[Bound, ...]:
     return tuple(found)
 
 
-def _bound(
-    claim: Claim, of: Literal["updates", "mistakes"], value: float, count: int, assumes: str
-) -> Bound:
+def _bound(claim: Claim, of: Literal["updates", "mistakes"], value: float, count: int, assumes: str) -> Bound:
     return Bound(claim.theorem, value, count, count <= value * ROUNDING, of, assumes)
 
 
@@ -165,7 +163,9 @@ def _winnow(model: Model, missing: int) -> Claim | None:
         return None
     kl = log(max(1, copies * len(theta)))
     most = bounds.winnow_any_rate(kl, settings.eta, settings.gamma, model.radius, missing=missing)
-    numbers = f"n = {len(theta)}, R = {model.radius:.4g}, gamma = {settings.gamma:.4g}, eta = {settings.eta:.4g}"
+    numbers = (
+        f"n = {len(theta)}, R = {model.radius:.4g}, gamma = {settings.gamma:.4g}, eta = {settings.eta:.4g}"
+    )
     return Claim("Winnow", most, numbers + _lacked(missing))
 
 

@@ -178,10 +178,32 @@ class Families:
         self.followed_lag = self.registry.gauge(
             "followed_updates_lag", "Updates by other workers that are committed and not yet folded here."
         )
-        # Joins the registry with its first value: a bound of 0 would be a false statement.
+        self.bound = self.registry.gauge(
+            "mistake_bound",
+            "Most of the updates or mistakes of this epoch that the theorem allows, if its assumptions hold.",
+            theorem=(),
+            of=(),
+        )
+        self.bounded = self.registry.gauge(
+            "bounded_count",
+            "What the theorem counts, in this epoch; above mistake_bound, its assumptions do not hold.",
+            theorem=(),
+            of=(),
+        )
+        # These join the registry with their first value: a bound of 0 would be a false statement.
         self.margin_bound = Gauge(
             PREFIX + "margin_upper_bound",
             "Upper bound on the margin with which any unit vector separates the model's updates.",
+            registry=None,
+        )
+        self.declared_margin = Gauge(
+            PREFIX + "declared_margin",
+            "Margin of a unit separator as learner.gamma declares it; above margin_upper_bound, there is none.",
+            registry=None,
+        )
+        self.version_space = Gauge(
+            PREFIX + "version_space_concepts",
+            "Concepts that agree with every update; at 0 none of the class does.",
             registry=None,
         )
 

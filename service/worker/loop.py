@@ -32,6 +32,7 @@ from service.worker.assignment import Held, take_over
 from service.worker.checkpointing import Checkpointing
 from service.worker.epochs import begin_first
 from service.worker.health import Heartbeat
+from service.worker.learning import Learning
 from service.worker.metrics import Metrics
 
 POLL_S = 0.5
@@ -76,6 +77,7 @@ class Worker:
         self._metrics, self._heartbeat, self._checkpointing = metrics, heartbeat, checkpointing
         self._stopping, self._stepped, self._from_outcomes = stopping, stepped, from_outcomes
         self.held: Held | None = None
+        self._learning = Learning(metrics)
         self._merge = Merge(())
         self._generation = -1
         self._rebuilds: deque[float] = deque()
@@ -126,6 +128,8 @@ class Worker:
                     break
             self._pause(session)
             self._measure_lag(session)
+            if self.held is not None:
+                self._learning.measure(self.held.state)
 
     def _poll(self, session: Session) -> Polled:
         """Buffer until a step's worth is there, its time is up, or input is idle."""
@@ -298,5 +302,6 @@ class Worker:
         if self.held is not None:
             for partition in self.held.state.ledgers:
                 self._metrics.revoked(partition)
+        self._learning.forget()
         self.held, self._generation, self._merge = None, -1, Merge(())
         self._heartbeat.assigned(())

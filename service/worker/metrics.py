@@ -7,10 +7,11 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, get_args
 
-from prometheus_client import Counter
+from prometheus_client import Counter, Gauge
 from prometheus_client.exposition import choose_encoder
 
 from service.core.facts import PartitionTotals, StepFacts, Stream
+from service.core.report import Bound
 from service.worker.families import Families, Level, RebuildReason, TransactionResult
 from service.worker.health import State
 
@@ -31,7 +32,8 @@ class Metrics:
         self._clock = clock
         self._opened_s: float | None = None
         self._newest_ms: dict[Stream, int] = {}
-        self._certified = False
+        self._said: set[tuple[str, str]] = set()
+        self._shown: set[Gauge] = set()
         self._of = Families(classes, algorithm, config_digest, revision, self._transaction_age_s)
 
     def state(self, name: State) -> None:
@@ -120,12 +122,37 @@ class Metrics:
         self._of.nonzero.set(nonzero_weights)
         self._of.norm.set(weight_norm)
 
-    def margin_upper_bound(self, bound: float) -> None:
-        """A certificate that holds for the served learner; never called where there is none."""
-        self._of.margin_bound.set(bound)
-        if not self._certified:
-            self._of.registry.register(self._of.margin_bound)
-            self._certified = True
+    def bounds(self, bounds: Sequence[Bound]) -> None:
+        """All theorems that speak of the served model now, each beside the count it bounds."""
+        said = {(bound.name, bound.of): bound for bound in bounds}
+        for labels in self._said - said.keys():
+            self._of.bound.remove(*labels)
+            self._of.bounded.remove(*labels)
+        for labels, bound in said.items():
+            self._of.bound.labels(*labels).set(bound.value)
+            self._of.bounded.labels(*labels).set(bound.count)
+        self._said = set(said)
+
+    def margin(self, upper_bound: float | None, declared: float | None) -> None:
+        """The certificate of the served model, and the margin declared; None where there is none."""
+        self._show(self._of.margin_bound, upper_bound)
+        self._show(self._of.declared_margin, declared)
+
+    def version_space(self, concepts: int | None) -> None:
+        """How many concepts agree with all updates; None for learners of another kind."""
+        self._show(self._of.version_space, concepts)
+
+    def _show(self, gauge: Gauge, value: float | None) -> None:
+        """A gauge that is on the page only while it has a value."""
+        if value is not None:
+            gauge.set(value)
+        if (value is not None) is not (gauge in self._shown):
+            if value is None:
+                self._shown.remove(gauge)
+                self._of.registry.unregister(gauge)
+            else:
+                self._shown.add(gauge)
+                self._of.registry.register(gauge)
 
     def checkpointed(self, duration_s: float, size_bytes: int, at_s: float) -> None:
         """A checkpoint became durable at this Unix time."""

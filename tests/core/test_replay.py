@@ -157,7 +157,8 @@ def test_a_report_has_these_members_in_this_order() -> None:
     told = json.loads(report_of(rows(2, delay=3, learner={"kind": "perceptron"})).to_json())
     assert list(told) == [
         "examples", "labelled", "mistakes", "updates", "mistake_rate", "baselines", "labels",
-        "example_outcomes", "waiting", "parked", "learner", "bounds", "model",
+        "example_outcomes", "waiting", "parked", "learner", "bounds",
+        "margin_upper_bound", "model",
     ]  # fmt: skip
     assert told["labels"] == {
         "consumed": 60, "applied": 60, "duplicate": 0, "conflict": 0, "expired": 0, "unmatched": 0,

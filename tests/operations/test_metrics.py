@@ -8,6 +8,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from service.core.facts import PartitionTotals, StepFacts, spelled
 from service.core.faults import REASONS
+from service.core.report import Bound
 from service.worker.metrics import Metrics
 
 TYPES = {
@@ -50,6 +51,8 @@ TYPES = {
     "followed_updates_lag": "gauge",
     "model_nonzero_weights": "gauge",
     "model_weight_norm": "gauge",
+    "mistake_bound": "gauge",
+    "bounded_count": "gauge",
     "checkpoints_total": "counter",
     "checkpoint_duration_seconds": "histogram",
     "checkpoint_last_success_timestamp_seconds": "gauge",
@@ -336,13 +339,37 @@ def test_what_the_loop_says_lands_on_its_series() -> None:
     assert {key: seen[key] for key in expected} == expected
 
 
-def test_a_margin_bound_is_exported_only_once_there_is_one() -> None:
-    """A bound of zero that nobody proved is never shown."""
+def test_what_nobody_proved_is_not_on_the_page() -> None:
+    """A margin, a declared margin or a version space of zero is never shown for want of one."""
     metrics = binary()
-    assert ("margin_upper_bound", ()) not in samples(metrics)
+    names = ("margin_upper_bound", "declared_margin", "version_space_concepts")
+    assert not [name for name in names if (name, ()) in samples(metrics)]
     for bound in (0.5, 0.25):
-        metrics.margin_upper_bound(bound)
-    assert samples(metrics)["margin_upper_bound", ()] == 0.25
+        metrics.margin(bound, 0.3)
+        metrics.version_space(0)
+    assert [samples(metrics)[name, ()] for name in names] == [0.25, 0.3, 0]
+    metrics.margin(None, None)
+    metrics.version_space(None)
+    assert not [name for name in names if (name, ()) in samples(metrics)]
+
+
+def test_a_bound_stands_beside_the_count_it_bounds() -> None:
+    """By theorem and by what it counts; one that speaks no more is gone, not at its last value."""
+    metrics = binary()
+    updates = Bound("Novikoff", 63.5, 41, True, "updates", "R = 1")
+    mistakes = Bound("Novikoff", 127.0, 130, False, "mistakes", "R = 1, 2 waiting")
+    metrics.bounds((updates, mistakes))
+    found = samples(metrics)
+    assert (
+        found["mistake_bound", ("updates", "Novikoff")],
+        found["bounded_count", ("updates", "Novikoff")],
+    ) == (63.5, 41)
+    assert found["mistake_bound", ("mistakes", "Novikoff")] == 127
+    assert found["bounded_count", ("mistakes", "Novikoff")] == 130
+    metrics.bounds((updates,))
+    assert ("mistake_bound", ("mistakes", "Novikoff")) not in samples(metrics)
+    assert ("bounded_count", ("mistakes", "Novikoff")) not in samples(metrics)
+    assert samples(metrics)["bounded_count", ("updates", "Novikoff")] == 41
 
 
 @pytest.mark.parametrize(("count", "labelled"), [(20, True), (21, False), (0, False)])

@@ -6,6 +6,7 @@ a budget the oldest mistakes of a partition are forgotten, and the bound with th
 """
 
 from collections.abc import Callable, Mapping
+from itertools import islice
 from math import exp, sqrt
 from typing import Any
 
@@ -55,6 +56,8 @@ class KernelPerceptron:
         self._tie = settings.tie
         self._kernel = polynomial(settings.degree) if settings.kernel == "polynomial" else rbf(settings.width)
         self._mistakes = Mistakes(partitions, settings.budget)
+        self._squared = 0.0
+        self._counted = [0] * partitions
 
     def score(self, x: Features, clock: int = 0) -> float:
         """Sum over the mistakes, partition by partition in log order."""
@@ -90,6 +93,7 @@ class KernelPerceptron:
     def rollback(self) -> None:
         """Undo what was folded since `begin`."""
         self._mistakes.rollback()
+        self._recount()
 
     def dump(self) -> Any:
         """The mistakes."""
@@ -98,17 +102,34 @@ class KernelPerceptron:
     def load(self, state: Any) -> None:
         """Become what `dump` gave."""
         self._mistakes.load(state)
+        self._recount()
 
     def length(self, x: Features) -> float:
         """sqrt(K(x, x)): the length in the kernel's space."""
         return sqrt(max(0.0, saturate(self._kernel(x, dict(x)))))
 
     def norm(self) -> float:
-        """||theta|| in the kernel's space: sqrt of sum over i, j of y_i y_j K(x_i, x_j)."""
-        square = 0.0
-        for mistake in self._mistakes:
-            square += mistake.sign * self.score(mistake.x)
-        return sqrt(max(0.0, square))
+        """||theta|| in the kernel's space: sqrt of sum over i, j of y_i y_j K(x_i, x_j).
+
+        Without a budget. Mistakes counted by an earlier call are not counted again.
+        """
+        rows = self._mistakes.rows
+        known = [
+            mistake for row, count in zip(rows, self._counted, strict=True) for mistake in islice(row, count)
+        ]
+        for partition, row in enumerate(rows):
+            for mistake in islice(row, self._counted[partition], None):
+                z = dict(mistake.x)
+                inner = saturate(self._kernel(mistake.x, z)) / 2
+                for other in known:
+                    inner += mistake.sign * other.sign * saturate(self._kernel(other.x, z))
+                self._squared = saturate(self._squared + 2 * inner)
+                known.append(mistake)
+            self._counted[partition] = len(row)
+        return sqrt(max(0.0, self._squared))
+
+    def _recount(self) -> None:
+        self._squared, self._counted = 0.0, [0] * len(self._mistakes.rows)
 
     def digest(self) -> str:
         """SHA-256 of the mistakes."""
