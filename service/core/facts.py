@@ -4,9 +4,10 @@ Nothing here decides, and nothing here is needed to decide again: the log alone 
 """
 
 import json
-from collections import Counter
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Literal
 
 Stream = Literal["examples", "labels"]
@@ -15,6 +16,7 @@ LabelOutcome = Literal["applied", "duplicate", "conflict", "expired", "unmatched
 ExampleOutcome = Literal["labelled", "expired", "evicted", "duplicate", "invalid"]
 
 
+@lru_cache(maxsize=4_096, typed=True)
 def spelled(label: bool | int | str) -> str:
     """A class as metrics and tables spell it: `true`, `false`, `1`, `spam`."""
     return label if isinstance(label, str) else json.dumps(label)
@@ -72,15 +74,15 @@ class StepCounts:
     """The same counts while a step runs; `facts` closes them."""
 
     def __init__(self) -> None:
-        self.consumed: Counter[Stream] = Counter()
-        self.rejected: Counter[tuple[Stream, str]] = Counter()
-        self.predicted: Counter[str] = Counter()
-        self.evaluations: Counter[tuple[str, str]] = Counter()
-        self.mistakes: Counter[str] = Counter()
+        self.consumed: defaultdict[Stream, int] = defaultdict(int)
+        self.rejected: defaultdict[tuple[Stream, str], int] = defaultdict(int)
+        self.predicted: defaultdict[str, int] = defaultdict(int)
+        self.evaluations: defaultdict[tuple[str, str], int] = defaultdict(int)
+        self.mistakes: defaultdict[str, int] = defaultdict(int)
         self.majority_mistakes = 0
-        self.updates: Counter[Direction] = Counter()
-        self.labels: Counter[LabelOutcome] = Counter()
-        self.examples: Counter[ExampleOutcome] = Counter()
+        self.updates: defaultdict[Direction, int] = defaultdict(int)
+        self.labels: defaultdict[LabelOutcome, int] = defaultdict(int)
+        self.examples: defaultdict[ExampleOutcome, int] = defaultdict(int)
         self.label_delays: list[float] = []
         self.margins: list[float] = []
         self.predicted_record_ms: list[int] = []

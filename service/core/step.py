@@ -9,7 +9,6 @@ from dataclasses import dataclass
 
 from service.core.facts import StepCounts, StepFacts
 from service.core.merge import Merge, Side
-from service.core.messages import encode
 from service.core.records import Outgoing, Position, Transaction
 from service.core.state import State
 from service.core.turn import Turn
@@ -42,11 +41,7 @@ def step(state: State, merge: Merge, drained: Collection[Side], max_records: int
     for partition in partitions:
         turn = Turn(state, partition, counts)
         turn.run(merge, drained, allowance)
-        turn.close(outputs)
-        ledger = state.ledgers[partition]
-        positions[partition] = Position(
-            ledger.examples_next, ledger.labels_next, encode(ledger.marks()).decode()
-        )
+        positions[partition] = turn.close(outputs)
     return Step(
         Transaction(outputs, positions), counts.facts(), tuple(partitions), sum(counts.consumed.values())
     )

@@ -12,11 +12,13 @@ from msgspec import UNSET, Raw
 from service.core.dead_letters import dead_letter, record_bytes
 from service.core.facts import ExampleOutcome, LabelOutcome, StepCounts, Stream, spelled
 from service.core.faults import BadRecord
+from service.core.inputs import ID_BYTES
 from service.core.learners import Score
 from service.core.ledger import Waiting
 from service.core.merge import Merge, Side
-from service.core.messages import Decision, Inputs, Outcomes, Prediction, Update, encode
-from service.core.records import Outgoing, Record
+from service.core.messages import Decision, Prediction, Update, encode
+from service.core.outcomes import written
+from service.core.records import Outgoing, Position, Record
 from service.core.state import State
 from service.settings import LabelValue
 
@@ -40,6 +42,18 @@ class Turn:
         self.outputs: list[Outgoing] = []
         self.ledger.begin()
         self.tallies = self.ledger.tallies
+        self._size(state)
+
+    def _size(self, state: State) -> None:
+        """What a prediction or update can take beside its features, at most, in bytes."""
+        model, limits = state.model, state.limits
+        self.version_bytes = PER_PARTITION_BYTES * model.partitions
+        # An id of control characters is escaped six-fold; labels are the true and the predicted one.
+        self.beside_features = (
+            6 * ID_BYTES + 2 * model.class_bytes + model.score_bytes + self.version_bytes + FIXED_BYTES
+        )
+        fixed = record_bytes(None, None, ()) + self.beside_features + self.version_bytes
+        self.surely_fits = min(limits.predictions, limits.updates) - fixed
 
     def run(self, merge: Merge, drained: Collection[Side], allowance: int) -> None:
         """Steps 1 to 5 of the ledger's rules, record after record, while the allowance lasts."""
@@ -60,47 +74,20 @@ class Turn:
             while (surplus := ledger.surplus_example()) is not None:
                 self._give_up(surplus, "evicted")
 
-    def close(self, outputs: list[Outgoing]) -> None:
-        """Add this turn's records to the step's, `outcomes` last."""
+    def close(self, outputs: list[Outgoing]) -> Position:
+        """Add this turn's records to the step's, `outcomes` last; returns where the partition stands."""
+        ledger, marks = self.ledger, self.ledger.marks()
         outputs += self.outputs
-        ledger = self.ledger
-        summary = Outcomes(
-            part=0,
-            model=self.began_with,
-            decisions=[],
-            order=self.order,
-            at=ledger.stream_time,
-            inputs=Inputs(ledger.examples_next, ledger.labels_next),
-            marks=ledger.marks(),
-            tallies=ledger.tallies,
+        outputs += written(
+            self.partition,
+            self.began_with,
+            self.decisions,
+            self.order,
+            ledger,
+            marks,
+            self.state.limits.outcomes,
         )
-        # Decisions are sized one by one, so that each part is sure to fit its topic.
-        room = self.state.limits.outcomes - record_bytes(None, encode(summary), ())
-        parts: list[list[Decision]] = [[]]
-        left = room
-        for decision in self.decisions:
-            size = len(encode(decision)) + 1
-            if size > left:
-                parts.append([])
-                left = room
-            parts[-1].append(decision)
-            left -= size
-        for number, decisions in enumerate(parts[:-1]):
-            self._write_outcomes(outputs, Outcomes(part=number, model=self.began_with, decisions=decisions))
-        last = Outcomes(
-            len(parts) - 1,
-            summary.model,
-            parts[-1],
-            summary.order,
-            summary.at,
-            summary.inputs,
-            summary.marks,
-            summary.tallies,
-        )
-        self._write_outcomes(outputs, last)
-
-    def _write_outcomes(self, outputs: list[Outgoing], value: Outcomes) -> None:
-        outputs.append(Outgoing("outcomes", self.partition, None, encode(value)))
+        return Position(ledger.examples_next, ledger.labels_next, encode(marks).decode())
 
     def _consume(self, record: Record) -> None:
         is_label = record.topic == "labels"
@@ -179,13 +166,12 @@ class Turn:
 
     def _must_fit(self, record: Record, raw: bytes) -> None:
         """Whatever an example can lead to must fit its topic: sized before predicting."""
-        version = PER_PARTITION_BYTES * self.model.partitions
-        labels = 2 * self.model.class_bytes + self.model.score_bytes
-        # An id of control characters is escaped six-fold.
-        body = len(raw) + 6 * 128 + labels + version + FIXED_BYTES
+        if not record.headers and len(raw) + len(record.key or b"") <= self.surely_fits:
+            return
         limits = self.state.limits
+        body = len(raw) + self.beside_features
         prediction = record_bytes(record.key, None, record.headers) + body
-        update = record_bytes(None, None, ()) + body + version
+        update = record_bytes(None, None, ()) + body + self.version_bytes
         for topic, size, largest in (
             ("predictions", prediction, limits.predictions),
             ("updates", update, limits.updates),
