@@ -65,6 +65,10 @@ class InputReader:
             raise BadRecord("missing-label", f"no label for id {identity!r}; see messages.label")
         return identity, self._declared(found)
 
+    def knows(self, label: LabelValue) -> bool:
+        """Whether these settings declare a label that was accepted under others."""
+        return not self.classes or label in self.classes
+
     def _declared(self, found: Any) -> LabelValue:
         if type(found) is str and not self.classes:
             if len(found.encode()) > ID_BYTES:

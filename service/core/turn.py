@@ -259,6 +259,9 @@ class Turn:
         except BadRecord:  # predicted in an older epoch, whose settings took what these do not
             model.labelled(self.partition)
             return
+        if not self.reader.knows(label):  # parked in an older epoch, which had other classes
+            model.labelled(self.partition)
+            return
         must, chosen = model.decide(x, label)
         behind = 0
         if self.state.settings.learner.delay_policy == "issued" and entry.epoch == model.epoch:
