@@ -7,7 +7,15 @@ from collections.abc import Mapping
 from datetime import timedelta
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, PlainSerializer
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    PlainSerializer,
+    field_validator,
+)
 
 
 def _duration(value: object) -> object:
@@ -35,6 +43,8 @@ Duration = Annotated[
 
 Pointer = Annotated[str, Field(pattern=r"^(/[^/]*)+$")]
 Positive = Annotated[int, Field(ge=1)]
+Scale = tuple[float, Annotated[float, Field(gt=0)]]
+"""Centre and width."""
 LabelValue = bool | int | str
 
 
@@ -127,6 +137,17 @@ class FeatureSettings(Section):
         "none", description="`unit` divides by the length, BIAS included"
     )
     missing: Literal["reject", "skip"] = Field("reject", description="what a null feature value does")
+    scale: dict[str, Scale] = Field(
+        default_factory=dict,
+        description="feature to `[centre, width]`: x becomes (x - centre)/width, before normalising; an absent one stays absent, BIAS as it is; `mistakebound replay FILE --fit-scale` prints it",
+    )
+
+    @field_validator("scale")
+    @classmethod
+    def _not_bias(cls, scale: dict[str, Scale]) -> dict[str, Scale]:
+        if "BIAS" in scale:
+            raise ValueError("BIAS is constant and is not scaled")
+        return scale
 
 
 class LabelSettings(Section):

@@ -255,7 +255,7 @@ def _nested(given: Mapping[str, _Given]) -> dict[str, dict[str, Any]]:
 def _invalid(one: _Given, details: Sequence[ErrorDetails]) -> Problem:
     key = keys().get(one.key)
     types = {detail["type"] for detail in details}
-    wrong = " or ".join(dict.fromkeys(_reworded(detail["msg"]) for detail in details))
+    wrong = " or ".join(dict.fromkeys(_at(detail) + _reworded(detail["msg"]) for detail in details))
     if key is None:
         remedy = "`mistakebound config schema` says what it may be"
     elif key.choices:
@@ -268,6 +268,12 @@ def _invalid(one: _Given, details: Sequence[ErrorDetails]) -> Problem:
     else:
         remedy = f"Meaning: {key.meaning}"
     return Problem(one.key, wrong, remedy, one.value, one.origin)
+
+
+def _at(detail: ErrorDetails) -> str:
+    """Where in a table of names the wrong value is."""
+    place = detail["loc"][2:]
+    return f"{place[0]}: " if place and detail["loc"][1] == "scale" else ""
 
 
 def _reworded(text: str) -> str:

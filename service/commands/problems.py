@@ -47,7 +47,7 @@ def _shown(key: str, value: Any) -> str:
         return f'"{shown}"' if len(shown) <= 200 else f'"{shown[:200]}..."'
     if isinstance(shown, bool):
         return "true" if shown else "false"
-    if isinstance(shown, list):
+    if isinstance(shown, list | dict):
         text = json.dumps(shown, ensure_ascii=False)
         return text if len(text) <= 200 else text[:200] + "..."
     return str(shown)

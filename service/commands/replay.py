@@ -7,6 +7,7 @@ import typer
 
 from service.commands.exit_codes import CommandError, ExitCode
 from service.commands.options import Config, Json, LogUrl, Sets, settings_of
+from service.commands.replay_options import Wanted
 
 if TYPE_CHECKING:
     from service.core.state import State
@@ -21,6 +22,26 @@ def replay(
     delay: Annotated[
         int, typer.Option("--delay", min=0, help="Labelled data: examples outstanding at each prediction.")
     ] = 0,
+    epochs: Annotated[
+        int, typer.Option("--epochs", min=1, metavar="T", help="Labelled data: passes over it, at most.")
+    ] = 1,
+    shuffle: Annotated[
+        bool, typer.Option("--shuffle", help="Labelled data: another order in each pass.")
+    ] = False,
+    seed: Annotated[int | None, typer.Option("--seed", min=0, help="For --shuffle; default 0.")] = None,
+    add_a_feature: Annotated[
+        bool,
+        typer.Option(
+            "--add-a-feature",
+            help="Labelled data: one private feature per example; with more passes it makes any data separable.",
+        ),
+    ] = False,
+    fit_scale: Annotated[
+        bool,
+        typer.Option(
+            "--fit-scale", help="Print [features.scale] as TOML, fitted on the file, and do no more."
+        ),
+    ] = False,
     report: Annotated[
         str | None, typer.Option("--report", metavar="FILE|-", help="Write the report as JSON.")
     ] = None,
@@ -42,42 +63,35 @@ def replay(
     """
     import sys
 
-    from service.commands.consistency import require_learner
     from service.commands.expectations import Expectation
-    from service.commands.labelled import READERS, text_lines
     from service.commands.output import message
+    from service.commands.passes_told import told
     from service.commands.progress import Progress, summary
-    from service.core.replay import replay_records, replay_rows, report_of
+    from service.commands.replay_source import Source, scale_of
 
     settings = settings_of(config, sets, log)
     expectations = [Expectation(text) for text in expect or ()]
+    wanted = Wanted(delay, epochs, shuffle, seed, add_a_feature)
     content = _content(file)
-    form = _form(file, source, content)
+    found_source = Source(_form(file, source, content), content, settings)
+    if fit_scale:
+        print(scale_of(found_source), end="")
+        return
     progress = Progress(message)
 
     def look(state: "State") -> None:
         if not quiet:
             progress.look(state.ledgers.values())
 
-    if form == "recording":
-        from service.core.recording import begin
-
-        if delay:
-            raise CommandError(ExitCode.USAGE, "--delay is for labelled data; a recording has its own delays")
-        lines = content.splitlines(keepends=True)
-        header, records = begin(lines)
-        require_learner(settings, header.partitions)
-        state = replay_records(records, settings, header.partitions, look)
-    else:
-        rows = READERS[form](text_lines(content))
-        state = replay_rows(rows, settings, settings.log.partitions or 1, delay, look)
-    found = report_of(state)
+    found = found_source.replayed(wanted, look)
     if not quiet:
         progress.finish(found)
     if report == "-" or json:
         sys.stdout.buffer.write(found.to_json())
     else:
         print(summary(found))
+        if found.passes:
+            print(told(found, shuffled=shuffle))
     if report not in (None, "-"):
         _write(Path(str(report)), found.to_json())
     failures = [text for text in (one.failure(found) for one in expectations) if text is not None]

@@ -1,5 +1,6 @@
 """The settings as flat keys (`labels.max_delay`): for lookup, for the README's table, for the JSON Schema."""
 
+import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import timedelta
@@ -63,8 +64,8 @@ def _leaves(annotation: Any) -> Iterator[Any]:
     """The types and literal values that an annotation is made of."""
     if hasattr(annotation, "__metadata__"):
         yield from _leaves(annotation.__origin__)
-    elif get_origin(annotation) is tuple:
-        yield list  # as TOML and JSON write it
+    elif get_origin(annotation) in (tuple, dict):
+        yield {tuple: list, dict: dict}[get_origin(annotation)]  # as TOML and JSON write it
     elif arguments := get_args(annotation):
         for argument in arguments:
             yield from _leaves(argument)
@@ -72,21 +73,27 @@ def _leaves(annotation: Any) -> Iterator[Any]:
         yield annotation
 
 
+def toml_key(name: str) -> str:
+    """Any text as a key of TOML."""
+    return json.dumps(name, ensure_ascii=False).replace("\x7f", "\\u007f")
+
+
 def shown(value: Any) -> str:
     """A value as TOML writes it; None as nothing."""
     match value:
         case None:
             return ""
-        case bool():
-            return "true" if value else "false"
         case timedelta():
             return f"{value.total_seconds():g}"
         case str():
-            return '"' + value.replace("\\", "\\\\").replace('"', '\\"') + '"'
+            return toml_key(value)
         case list() | tuple():
             return f"[{', '.join(map(shown, value))}]"
+        case dict():
+            pairs = (f"{toml_key(name)} = {shown(inner)}" for name, inner in value.items())
+            return f"{{{', '.join(pairs)}}}"
         case _:
-            return str(value)
+            return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def _duration(value: timedelta) -> str:

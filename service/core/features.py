@@ -5,6 +5,7 @@ same bits on every worker. Three forms: an object of name to number, text, truth
 array of numbers (named "0", "1", ...); an array of tokens (each counts 1, repeats add up).
 """
 
+from collections.abc import Mapping
 from math import sqrt
 from typing import Any
 
@@ -48,7 +49,7 @@ def decode(raw: bytes | msgspec.Raw, rules: FeatureSettings) -> Features:
 
 
 def read(value: Any, rules: FeatureSettings) -> Features:
-    """Turn decoded JSON into k (name, value) pairs, finite, in order, BIAS last.
+    """Turn decoded JSON into k (name, value) pairs, finite, in order, BIAS last: scaled, then normalised.
 
     Raises BadRecord, naming the feature, the value and the remedy.
     """
@@ -58,6 +59,8 @@ def read(value: Any, rules: FeatureSettings) -> Features:
         pairs = _listed(value)
     else:
         raise BadRecord("bad-features", f"features is {_show(value)}; send an object or an array")
+    if rules.scale:
+        pairs = _scaled(pairs, rules.scale)
     if rules.bias:
         pairs.append((BIAS, 1.0))
     if rules.normalize == "unit":
@@ -119,6 +122,27 @@ def _number(name: str, x: float) -> float:
     if not -LARGEST <= x <= LARGEST:
         raise BadRecord("number-out-of-range", f"feature {name!r} is {_show(x)}; keep within {LARGEST:g}")
     return float(x)
+
+
+def _scaled(
+    pairs: list[tuple[str, float]], scale: Mapping[str, tuple[float, float]]
+) -> list[tuple[str, float]]:
+    """(x - centre)/width where the feature has them; the others, and what is absent, stay as they are."""
+    scaled = []
+    for name, x in pairs:
+        known = scale.get(name)
+        if known is not None:
+            centre, width = known
+            value = (x - centre) / width
+            if not -LARGEST <= value <= LARGEST:
+                raise BadRecord(
+                    "number-out-of-range",
+                    f"feature {name!r} is {_show(x)}, {value:g} once scaled; keep within {LARGEST:g}",
+                )
+            scaled.append((name, value))
+        else:
+            scaled.append((name, x))
+    return scaled
 
 
 def _unit(pairs: list[tuple[str, float]]) -> list[tuple[str, float]]:

@@ -45,6 +45,16 @@ class ModelSummary:
 
 
 @dataclass(frozen=True, slots=True)
+class Pass:
+    """One pass over labelled data."""
+
+    mistakes: int
+    """Predictions that differed from their label."""
+    updates: int
+    """For the perceptron, what the lecture counts as mistakes: y w.x <= 0."""
+
+
+@dataclass(frozen=True, slots=True)
 class Report:
     """Counts for the life of all partitions together; rates are per labelled example (0 where none is)."""
 
@@ -65,6 +75,14 @@ class Report:
     margin_upper_bound: float | None
     """No separator of length 1 has a larger margin on the updates; None where nothing is known."""
     model: ModelSummary
+    passes: tuple[Pass, ...] = ()
+    """Of labelled data replayed more than once, or shuffled."""
+    converged: bool | None = None
+    """Whether the last pass needed no update, and its hypothesis errs on no row; None for a stream."""
+    cycle: tuple[int, int] | None = None
+    """Two passes after which theta was the same, with updates in between: the data is not separable."""
+    comparators: Mapping[str, Any] | None = None
+    """What other rules came to on the same labelled examples, where that was asked for."""
 
     def as_dict(self) -> dict[str, Any]:
         """Plain JSON values."""

@@ -40,6 +40,8 @@ def unmet(settings: Settings, partitions: int | None = None) -> Iterator[Unmet]:
         )
     if kind.boolean and settings.features.normalize != "none":
         yield Unmet("features.normalize", f"{learner.kind} takes Boolean features only", 'Set it to "none"')
+    if kind.boolean and settings.features.scale:
+        yield Unmet("features.scale", f"{learner.kind} takes Boolean features only", "Leave it out")
     if kind.zero_delay and learner.delay_policy == "issued":
         yield Unmet(
             "learner.delay_policy",

@@ -1,0 +1,100 @@
+"""A file to replay, a recording or labelled data: through the worker's step, or only looked at for its scale."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from typing import NamedTuple
+
+from service.commands.consistency import require_learner
+from service.commands.exit_codes import CommandError, ExitCode
+from service.commands.labelled import READERS, text_lines
+from service.commands.output import message
+from service.commands.replay_options import Wanted
+from service.commands.settings_keys import shown, toml_key
+from service.core import features
+from service.core.faults import BadRecord
+from service.core.features import Features
+from service.core.inputs import InputReader
+from service.core.messages import encode
+from service.core.passes import replay_passes
+from service.core.private_features import with_private_features
+from service.core.recording import begin
+from service.core.replay import Row, replay_records, report_of
+from service.core.report import Report
+from service.core.scaling import fitted
+from service.core.state import State
+from service.settings import FeatureSettings, Settings
+
+
+class Source(NamedTuple):
+    """`form`: recording, or one of `labelled.READERS`."""
+
+    form: str
+    content: bytes
+    settings: Settings
+
+    def rows(self) -> list[Row]:
+        """Labelled data's rows. Raises CommandError, naming the line."""
+        return list(READERS[self.form](text_lines(self.content)))
+
+    def replayed(self, wanted: Wanted, progress: Callable[[State], None]) -> Report:
+        """Learn from it as the worker would. Raises CommandError, ConfigurationError, RecordingError."""
+        if wanted.seed is not None and not wanted.shuffle:
+            raise CommandError(ExitCode.USAGE, "--seed is for --shuffle; add it")
+        if self.form == "recording":
+            return self._recording(wanted, progress)
+        partitions = self.settings.log.partitions or 1
+        rows = self.rows()
+        if wanted.add_a_feature:
+            rows = with_private_features(rows)
+        done = replay_passes(
+            rows,
+            self.settings,
+            partitions,
+            wanted.delay,
+            most=wanted.epochs,
+            seed=wanted.order,
+            progress=progress,
+        )
+        report = report_of(done.state)
+        if wanted.passes:
+            report = replace(report, passes=done.passes, converged=done.converged, cycle=done.cycle)
+        return report
+
+    def _recording(self, wanted: Wanted, progress: Callable[[State], None]) -> Report:
+        if given := ", ".join(wanted.given()):
+            remedy = "a recording has its own order and delays"
+            raise CommandError(ExitCode.USAGE, f"{given}: for labelled data only; {remedy}")
+        header, records = begin(self.content.splitlines(keepends=True))
+        require_learner(self.settings, header.partitions)
+        return report_of(replay_records(records, self.settings, header.partitions, progress))
+
+    def examples(self) -> Iterator[Features]:
+        """Its examples as features before scaling, without BIAS; what cannot be read is left out, and told."""
+        rules = FeatureSettings(bias=False, missing=self.settings.features.missing)
+        unread = 0
+        for raw in self._raw():
+            try:
+                yield features.decode(raw, rules)
+            except BadRecord:
+                unread += 1
+        if unread:
+            message(f"{unread} examples could not be read and are left out")
+
+    def _raw(self) -> Iterator[bytes]:
+        if self.form != "recording":
+            yield from (encode(row.features) for row in self.rows())
+            return
+        _, records = begin(self.content.splitlines(keepends=True))
+        reader = InputReader(self.settings.messages, self.settings.labels)
+        for record in records:
+            if record.topic == "examples":
+                try:
+                    yield reader.example(record)[1]
+                except BadRecord:
+                    yield b""
+
+
+def scale_of(source: Source) -> str:
+    """`[features.scale]` as TOML, fitted on the source."""
+    lines = [f"{toml_key(name)} = {shown(list(pair))}" for name, pair in fitted(source.examples()).items()]
+    return "\n".join(["[features.scale]", *lines]) + "\n"
