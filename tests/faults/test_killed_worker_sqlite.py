@@ -15,5 +15,5 @@ def test_a_worker_killed_five_times_loses_and_doubles_nothing_on_sqlite(on_sqlit
     found = place.prove()
     assert found.labels["applied"] > 0.9 * examples(20_000)
     assert found.mistakes > 0.1 * examples(20_000)
-    assert all(found.examples[name] for name in ("expired", "duplicate", "invalid")), found
+    assert all(found.examples[name] for name in ("expired", "evicted", "duplicate", "invalid")), found
     assert all(found.labels[name] for name in ("duplicate", "conflict", "expired", "unmatched", "invalid"))
