@@ -40,6 +40,7 @@ LEAVE_S = 5.0
 REBUILDS = 10
 """So many rebuilds within the window are one too many."""
 REBUILD_WINDOW_S = 300.0
+LONGEST_REST_S = 1.0
 FENCED_AGAIN_S = 60.0
 AWAY_S = 600.0
 """How long a log may be unreachable before the worker gives up."""
@@ -115,6 +116,7 @@ class Worker:
             polled = self._poll(session)
             idle = not polled.records and not self._merge.buffered()
             if idle:
+                self._away_s = None
                 self._checkpointing.consider(self.held)
             if self._stopping(idle and self._worked_off(session)):
                 self._heartbeat.state("draining")
@@ -156,7 +158,7 @@ class Worker:
         began = time.monotonic()
         self.held = self._take_over(session, polled.partitions)
         self._generation = polled.generation
-        self._started, self._away_s = True, None
+        self._started = True
         self._heartbeat.reachable(True)
         self._heartbeat.assigned(polled.partitions)
         self._heartbeat.state("running")
@@ -213,6 +215,7 @@ class Worker:
             receipt = session.commit(result.transaction, self._generation)
         except StaleGeneration:
             self._metrics.transaction("stale", time.monotonic() - opened)
+            self._metrics.rebuilt("stale")
             self.held.state.rollback(result.partitions)
             self._merge = Merge(self.held.state.ledgers)
             self._generation = -1
@@ -223,6 +226,7 @@ class Worker:
             )
             raise
         now = time.monotonic()
+        self._away_s = None
         self._metrics.transaction("committed", now - opened)
         held = self.held
         held.state.committed(receipt.ends)
@@ -278,6 +282,8 @@ class Worker:
             raise GaveUp(
                 f"rebuilt {len(self._rebuilds)} times within {REBUILD_WINDOW_S:.0f} s, at last for: {error}"
             )
+        # A broker that restarts fails everything at once; the rebuilds must not be used up in a second.
+        self._rest(min(LONGEST_REST_S, 0.05 * 2 ** len(self._rebuilds)))
 
     def _wait_for_log(self, error: Unreachable) -> None:
         """The log is away. Nothing is lost by waiting; the worker is live but not ready meanwhile."""
@@ -290,7 +296,10 @@ class Worker:
             raise error
         self._forget()
         self._heartbeat.reachable(False)
-        deadline = now + 1.0
+        self._rest(LONGEST_REST_S)
+
+    def _rest(self, seconds: float) -> None:
+        deadline = time.monotonic() + seconds
         while time.monotonic() < deadline and not self._stopping(False):
             time.sleep(0.05)
 
