@@ -110,7 +110,7 @@ class Session(Protocol):
         ...
 
     def pause(self, sides: Iterable[tuple[Topic, int]]) -> None:
-        """Stop delivering these (topic, partition); their position stays."""
+        """Stop delivering these (topic, partition); their position stays. A new generation forgets it."""
         ...
 
     def resume(self, sides: Iterable[tuple[Topic, int]]) -> None:

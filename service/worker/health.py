@@ -24,6 +24,8 @@ class Limits:
     """A partition with lag and no completed step."""
     silent_after_s: float = 300.0
     """The whole loop; the group's max_poll_interval."""
+    restoring_after_s: float = 3_600.0
+    """The same while restoring: every read of it has a deadline of its own, and the log may be long."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +105,7 @@ def judge(vitals: Vitals, now_s: float, limits: Limits) -> Health:
 def _verdict(
     vitals: Vitals, silence_s: float, partitions: tuple[PartitionHealth, ...], limits: Limits
 ) -> tuple[bool, bool, str]:
-    if silence_s > limits.silent_after_s:
+    if silence_s > (limits.restoring_after_s if vitals.state == "restoring" else limits.silent_after_s):
         return False, False, f"the loop has been silent for {silence_s:.0f} s; restart the worker"
     if not vitals.reachable:
         return True, False, "the log does not answer; the worker goes on when it does"

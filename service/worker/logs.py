@@ -63,7 +63,7 @@ def configure(
     root.addHandler(handler)
     root.setLevel(logging.WARNING)
     logging.getLogger("service").setLevel(level.upper())
-    # Every failure to reach a broker reaches our own caller as an error; the client tells of each attempt.
+    # Every failure of a broker reaches our own caller as an error; the client tells of each attempt.
     logging.getLogger("kafka.net").setLevel(logging.CRITICAL)
     structlog.configure(
         processors=[

@@ -41,6 +41,7 @@ LEAVE_S = 5.0
 REBUILDS = 10
 """So many rebuilds within the window are one too many."""
 REBUILD_WINDOW_S = 300.0
+LONGEST_REST_S = 1.0
 FENCED_AGAIN_S = 60.0
 AWAY_S = 600.0
 """How long a log may be unreachable before the worker gives up."""
@@ -117,6 +118,7 @@ class Worker:
             polled = self._poll(session)
             idle = not polled.records and not self._merge.buffered()
             if idle:
+                self._away_s = None
                 self._checkpointing.consider(self.held)
             if self._stopping(idle and self._worked_off(session)):
                 self._heartbeat.state("draining")
@@ -160,7 +162,7 @@ class Worker:
         began = time.monotonic()
         self.held = self._take_over(session, polled.partitions)
         self._generation = polled.generation
-        self._started, self._away_s = True, None
+        self._started = True
         self._heartbeat.reachable(True)
         self._heartbeat.assigned(polled.partitions)
         self._heartbeat.state("running")
@@ -217,6 +219,7 @@ class Worker:
             receipt = session.commit(result.transaction, self._generation)
         except StaleGeneration:
             self._metrics.transaction("stale", time.monotonic() - opened)
+            self._metrics.rebuilt("stale")
             self.held.state.rollback(result.partitions)
             self._merge = Merge(self.held.state.ledgers)
             self._generation = -1
@@ -227,6 +230,7 @@ class Worker:
             )
             raise
         now = time.monotonic()
+        self._away_s = None
         self._metrics.transaction("committed", now - opened)
         held = self.held
         held.state.committed(receipt.ends)
@@ -282,6 +286,8 @@ class Worker:
             raise GaveUp(
                 f"rebuilt {len(self._rebuilds)} times within {REBUILD_WINDOW_S:.0f} s, at last for: {error}"
             )
+        # A broker that restarts fails everything at once; the rebuilds must not be used up in a second.
+        self._rest(min(LONGEST_REST_S, 0.05 * 2 ** len(self._rebuilds)))
 
     def _wait_for_log(self, error: Unreachable) -> None:
         """The log is away. Nothing is lost by waiting; the worker is live but not ready meanwhile."""
@@ -294,7 +300,10 @@ class Worker:
             raise error
         self._forget()
         self._heartbeat.reachable(False)
-        deadline = now + 1.0
+        self._rest(LONGEST_REST_S)
+
+    def _rest(self, seconds: float) -> None:
+        deadline = time.monotonic() + seconds
         while time.monotonic() < deadline and not self._stopping(False):
             time.sleep(0.05)
 

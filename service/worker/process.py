@@ -33,23 +33,48 @@ _log = structlog.get_logger(__name__)
 @contextmanager
 def stop_on_signals() -> Iterator[threading.Event]:
     """An event that SIGTERM or SIGINT sets. A second signal ends the process at once, as does a drain
-    that takes longer than 10 s: nothing is lost, the log is the truth."""
+    that takes longer than 10 s: nothing is lost, the log is the truth.
+
+    A thread of its own takes the signals: Python's handlers would wait while the main thread is inside a
+    library, such as sqlite waiting for its lock.
+    """
     stop = threading.Event()
+    waking, woken = socket.socketpair()
+    waking.setblocking(False)
 
-    def received(number: int, frame: FrameType | None) -> None:  # noqa: ARG001 - as `signal` calls it
-        if stop.is_set():
-            os._exit(INTERRUPTED)
+    def watch() -> None:
+        woken.recv(1)
+        if closing.is_set():
+            return
         stop.set()
-        watch = threading.Timer(DRAIN_S, os._exit, (DRAIN_FAILED,))
-        watch.daemon = True
-        watch.start()
+        woken.settimeout(DRAIN_S)
+        try:
+            woken.recv(1)
+        except TimeoutError:
+            os._exit(DRAIN_FAILED)
+        if not closing.is_set():
+            os._exit(INTERRUPTED)
 
-    before = {number: signal.signal(number, received) for number in (signal.SIGTERM, signal.SIGINT)}
+    closing = threading.Event()
+    watcher = threading.Thread(target=watch, name="signals", daemon=True)
+    watcher.start()
+    before = {number: signal.signal(number, _taken) for number in (signal.SIGTERM, signal.SIGINT)}
+    wakeup = signal.set_wakeup_fd(waking.fileno())
     try:
         yield stop
     finally:
+        signal.set_wakeup_fd(wakeup)
         for number, handler in before.items():
             signal.signal(number, handler)
+        closing.set()
+        waking.send(b"\0")
+        watcher.join()
+        waking.close()
+        woken.close()
+
+
+def _taken(number: int, frame: FrameType | None) -> None:
+    """The wake-up byte has told the watching thread already; without a handler no byte is written."""
 
 
 def work(

@@ -14,10 +14,6 @@ Deploy = Callable[..., Deployment]
 HERE = Path(__file__).parent
 
 
-def pytest_configure(config: pytest.Config) -> None:
-    config.addinivalue_line("markers", "promtool: needs Prometheus' promtool on the PATH")
-
-
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if HERE in item.path.parents:

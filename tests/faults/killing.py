@@ -28,7 +28,8 @@ def feed_and_kill(
     place.send(records[:half])
     pieces = [records[at : at + half // PIECES + 1] for at in range(half, len(records), half // PIECES + 1)]
     worker = place.worker()
-    for number, moment in enumerate(moments(chance, kills, len(records))):
+    for number, planned in enumerate(moments(chance, kills, len(records))):
+        moment = max(planned, place.consumed() + 1)
         # Enough is sent to come to the moment while there is work left.
         while pieces and sum(map(len, pieces)) > len(records) - 1.05 * moment - 500:
             place.send(pieces.pop(0))

@@ -42,7 +42,7 @@ def test_worker_and_broker_killed_lose_and_double_nothing(
     assert open_below(broker.bootstrap, prefix) == {}
     assert found.labels["applied"] > 0.9 * examples(20_000)
     assert found.mistakes > 0.1 * examples(20_000)
-    assert all(found.examples[name] for name in ("expired", "duplicate", "invalid")), found
+    assert all(found.examples[name] for name in ("expired", "evicted", "duplicate", "invalid")), found
     assert all(found.labels[name] for name in ("duplicate", "conflict", "expired", "unmatched", "invalid"))
 
 

@@ -18,9 +18,9 @@ DRAIN_S = 10.0
 """What the worker promises; the waits below allow for a busy machine on top."""
 
 
-def stopped_at_work(place: Deployment, number: signal.Signals) -> Child:
+def stopped_at_work(place: Deployment, number: signal.Signals, examples: int) -> Child:
     """A worker that was told to stop in the middle of a backlog, and did."""
-    place.send(stream(2_000, chance_of("stopped at work").randrange(2**32)))
+    place.send(stream(examples, chance_of("stopped at work").randrange(2**32)))
     worker = place.worker()
     place.works(worker)
     worker.signal(number)
@@ -32,7 +32,7 @@ def stopped_at_work(place: Deployment, number: signal.Signals) -> Child:
 def test_a_signal_ends_the_worker_well_between_two_steps(on_sqlite: Deploy, number: signal.Signals) -> None:
     """What it had committed is in a checkpoint, to the record; the next worker does the rest, once."""
     place = on_sqlite(*SETTINGS, SMALL_STEPS)
-    stopped_at_work(place, number)
+    stopped_at_work(place, number, 2_000)
     assert place.consumed() < place.sent(), "it was stopped too late to tell"
     assert checkpointed(place) == place.positions()
     place.finish(place.worker())
@@ -44,12 +44,12 @@ def test_a_signal_leaves_no_transaction_open_on_kafka(
 ) -> None:
     """Nobody has to wait for a time-out: neither readers nor the next worker."""
     place = on_kafka(*SETTINGS, SMALL_STEPS)
-    stopped_at_work(place, signal.SIGTERM)
+    stopped_at_work(place, signal.SIGTERM, 1_000)
     assert open_below(kafka_bootstrap, prefix) == {}
     assert place.consumed() < place.sent(), "it was stopped too late to tell"
     assert checkpointed(place) == place.positions()
     place.finish(place.worker())
-    assert len(place.prove().predictions) == 2_000
+    assert len(place.prove().predictions) == 1_000
 
 
 def test_a_signal_ends_an_idle_worker(deploy: Deploy) -> None:
@@ -96,7 +96,7 @@ def test_a_worker_whose_broker_hangs_ends_within_its_limit(
     """A drain that cannot be finished ends the process after 10 s with a code of its own; a second signal
     ends another one at once. Both lose nothing."""
     with Deployment(f"kafka://{broker.bootstrap}", prefix, children, *SETTINGS, SMALL_STEPS) as place:
-        place.send(stream(2_000, chance_of("hanging broker").randrange(2**32)))
+        place.send(stream(1_000, chance_of("hanging broker").randrange(2**32)))
         worker = place.worker()
         place.works(worker)
         broker.pause()
@@ -116,7 +116,7 @@ def test_a_worker_whose_broker_hangs_ends_within_its_limit(
         broker.resume()
 
         place.finish(place.worker())
-        assert len(place.prove().predictions) == 2_000
+        assert len(place.prove().predictions) == 1_000
 
 
 def checkpointed(place: Deployment) -> dict[int, tuple[int, int]]:

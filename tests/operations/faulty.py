@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from service.core.records import Position, Topic, Transaction
+from service.core.records import Position, Record, Topic, Transaction
 from service.log.protocol import (
     Fenced,
     Log,
@@ -17,6 +17,9 @@ from service.log.protocol import (
 
 COMMIT_FAULTS = ("stale", "failed", "fenced", "unreachable", "unreachable though written")
 POLL_FAULTS = ("rebalance", "shrink", "unreachable", "fenced")
+
+PORTION = 5
+"""Records that a poll brings: few, so that steps begin while much of the input is still to come."""
 
 Call = tuple[str, int]
 """(`poll`, `commit`, `committed`, `drained` or `join`; how many of them came before)"""
@@ -63,6 +66,8 @@ class _FaultySession:
         self._log, self._session = log, session
         self._told = -1
         self._owned: tuple[int, ...] = ()
+        self._fetched: list[Record] = []
+        self._paused: set[tuple[Topic, int]] = set()
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._session, name)
@@ -76,15 +81,31 @@ class _FaultySession:
         if fault in ("rebalance", "shrink"):
             self._log.generation += 1
             self._log.shrunk = 3 if fault == "shrink" else 0
-        polled = self._session.poll(0.0)  # nobody else writes: waiting would be in vain
+        if not self._ready():
+            self._fetched += self._session.poll(0.0).records  # nobody writes: waiting would be in vain
         if self._told != self._log.generation:
             # Positions stay where they were: a worker that does not seek goes on from a wrong place.
             self._told = self._log.generation
-            whole = polled.partitions
+            self._paused.clear()
+            whole = tuple(range(self._log.partitions))
             self._owned = whole[:-1] if self._log.shrunk and len(whole) > 1 else whole
             return Polled(self._told, self._owned, ())
-        records = [record for record in polled.records if record.partition in self._owned]
-        return Polled(self._told, self._owned, records)
+        portion = self._ready()[:PORTION]
+        self._fetched = [record for record in self._fetched if record not in portion]
+        return Polled(self._told, self._owned, [each for each in portion if each.partition in self._owned])
+
+    def _ready(self) -> list[Record]:
+        return [record for record in self._fetched if (record.topic, record.partition) not in self._paused]
+
+    def pause(self, sides: Iterable[tuple[Topic, int]]) -> None:
+        self._paused.update(sides)
+
+    def resume(self, sides: Iterable[tuple[Topic, int]]) -> None:
+        self._paused.difference_update(sides)
+
+    def seek(self, partition: int, examples: int, labels: int) -> None:
+        self._fetched = [record for record in self._fetched if record.partition != partition]
+        self._session.seek(partition, examples, labels)
 
     def committed(self, partitions: Iterable[int]) -> dict[int, Position | None]:
         self._log.fail("committed")
@@ -92,7 +113,7 @@ class _FaultySession:
 
     def drained(self, sides: Iterable[tuple[Topic, int]]) -> set[tuple[Topic, int]]:
         self._log.fail("drained")
-        return self._session.drained(sides)
+        return self._session.drained(sides) - {(each.topic, each.partition) for each in self._fetched}
 
     def commit(self, transaction: Transaction, generation: int) -> Receipt:
         fault = self._log.fail("commit")

@@ -40,12 +40,14 @@ def test_a_partition_with_lag_and_no_completed_step_is_dead(age_s: float, alive:
 
 
 def test_a_silent_loop_is_dead_whatever_else_it_said() -> None:
-    """A loop that does not come round within the group's limit has lost its partitions anyway."""
+    """A loop that does not come round within its limit is stuck; a rebuild may take longer than a step."""
     for state in STATES:
+        limit_s = 3_600.0 if state == "restoring" else 300.0
         for reachable in (True, False):
-            health = judge(Vitals(state, reachable, beat_s=0.0), 300.5, LIMITS)
+            health = judge(Vitals(state, reachable, beat_s=0.0), limit_s + 0.5, LIMITS)
             assert not health.live
-            assert "silent for 300 s" in health.reason or "silent for 301 s" in health.reason
+            assert "the loop has been silent for" in health.reason
+            assert judge(Vitals(state, reachable, beat_s=0.0), limit_s - 0.5, LIMITS).live
 
 
 @pytest.mark.parametrize("state", ["starting", "restoring", "draining"])
@@ -135,10 +137,10 @@ def test_beats_keep_a_long_rebuild_alive() -> None:
     heartbeat = Heartbeat(clock)
     heartbeat.state("restoring")
     for _ in range(10):
-        clock.now_s += 250
+        clock.now_s += 3_000
         heartbeat.beat()
     assert heartbeat.health(LIMITS).live
-    clock.now_s += 301
+    clock.now_s += 3_601
     assert not heartbeat.health(LIMITS).live
 
 

@@ -53,7 +53,7 @@ EPOCH_OF = {"kind": "averaged-perceptron"}
 single = st.tuples(
     st.one_of(
         st.tuples(st.tuples(st.just("commit"), st.integers(0, 14)), st.sampled_from(COMMIT_FAULTS)),
-        st.tuples(st.tuples(st.just("poll"), st.integers(1, 20)), st.sampled_from(POLL_FAULTS)),
+        st.tuples(st.tuples(st.just("poll"), st.integers(1, 40)), st.sampled_from(POLL_FAULTS)),
         st.tuples(st.tuples(st.just("drained"), st.integers(0, 12)), st.just("unreachable")),
         st.tuples(
             st.tuples(st.just("committed"), st.integers(1, 4)), st.sampled_from(("unreachable", "fenced"))

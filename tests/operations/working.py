@@ -41,6 +41,16 @@ def settings_for(url: str = "sqlite::memory:", **sections: Any) -> Settings:
     )
 
 
+def altered(settings: Settings, **sections: Any) -> Settings:
+    """The same log with other settings."""
+    return Settings.model_validate({**settings.model_dump(), **sections})
+
+
+def only_takes_over(idle: bool) -> bool:
+    """A stop at once: for what a worker holds after taking over."""
+    return True
+
+
 @contextmanager
 def opened(settings: Settings, partitions: int = 1) -> Iterator[Log]:
     """The log, with its topics."""
