@@ -47,7 +47,7 @@ def code_of(error: BaseException) -> ExitCode:
     from service.log import protocol
     from service.worker.checkpoints import CheckpointError
     from service.worker.http import AddressError
-    from service.worker.loop import GaveUp
+    from service.worker.rebuilds import GaveUp
 
     if isinstance(error, CommandError):
         return error.code

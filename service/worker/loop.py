@@ -6,8 +6,7 @@ committed; if it is not, the step is taken back (the group moved on) or everythi
 """
 
 import time
-from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Literal
 
 import structlog
@@ -31,26 +30,21 @@ from service.settings import Settings
 from service.worker.assignment import Held, take_over
 from service.worker.checkpointing import Checkpointing
 from service.worker.epochs import begin_first
+from service.worker.following import Following
 from service.worker.health import Heartbeat
 from service.worker.learning import Learning
 from service.worker.metrics import Metrics
+from service.worker.rebuilds import Rebuilds
 
 POLL_S = 0.5
 LAG_EVERY_S = 2.0
 LEAVE_S = 5.0
-REBUILDS = 10
-"""So many rebuilds within the window are one too many."""
-REBUILD_WINDOW_S = 300.0
-LONGEST_REST_S = 1.0
 FENCED_AGAIN_S = 60.0
+AWAY_REST_S = 1.0
 AWAY_S = 600.0
 """How long a log may be unreachable before the worker gives up."""
 
 _log = structlog.get_logger(__name__)
-
-
-class GaveUp(Exception):
-    """Too many rebuilds in a short time; the text says why the last one was needed."""
 
 
 class Worker:
@@ -79,9 +73,10 @@ class Worker:
         self._stopping, self._stepped, self._from_outcomes = stopping, stepped, from_outcomes
         self.held: Held | None = None
         self._learning = Learning(metrics)
+        self._following: Following | None = None
         self._merge = Merge(())
         self._generation = -1
-        self._rebuilds: deque[float] = deque()
+        self._rebuilds = Rebuilds()
         self._fenced_s: float | None = None
         self._away_s: float | None = None
         self._started = False
@@ -97,6 +92,7 @@ class Worker:
                     self._serve(session)
                     return
                 finally:
+                    self._follow(())
                     session.close(LEAVE_S)
             except Fenced as error:
                 now = time.monotonic()
@@ -160,7 +156,9 @@ class Worker:
             self._metrics.revoked(partition)
         self._merge = Merge(polled.partitions, capacity=2 * self._settings.batch.max_records)
         began = time.monotonic()
+        self._follow(())
         self.held = self._take_over(session, polled.partitions)
+        self._follow(set(range(self._log.partitions)) - set(polled.partitions))
         self._generation = polled.generation
         self._started = True
         self._heartbeat.reachable(True)
@@ -200,9 +198,20 @@ class Worker:
             self._log, session, self._settings, partitions, held, None, from_outcomes=self._from_outcomes
         )
 
+    def _follow(self, partitions: Iterable[int]) -> None:
+        """Follow the updates of these partitions from now on, and of no others."""
+        if self._following is not None:
+            self._following.close()
+            self._following = None
+        starts = {p: self.held.fold.next_offsets[p] for p in partitions} if self.held is not None else {}
+        if starts:
+            self._following = Following(self._log, starts)
+
     def _work(self, session: Session) -> Literal["done", "stale"] | None:
         """One step and its transaction; None when nothing can be taken from the buffers."""
         assert self.held is not None
+        if self._following is not None:
+            self._following.fold_into(self.held.fold)
         dry = self._merge.dry()
         drained = session.drained(dry) if dry else set()
         began = time.monotonic()
@@ -273,21 +282,13 @@ class Worker:
             waiting[p] += max(0, end - consumed)
             self._metrics.lag({("labels" if topic == "labels" else "examples", p): max(0, end - consumed)})
         self._heartbeat.lag(waiting)
+        self._metrics.followed(0 if self._following is None else self._following.behind(self.held.fold))
 
     def _rebuild(self, reason: Literal["fenced", "failed", "unreachable"], error: Exception) -> None:
         _log.warning("rebuilding", reason=reason, error=str(error))
         self._metrics.rebuilt(reason)
         self._forget()
-        now = time.monotonic()
-        self._rebuilds.append(now)
-        while now - self._rebuilds[0] > REBUILD_WINDOW_S:
-            self._rebuilds.popleft()
-        if len(self._rebuilds) > REBUILDS:
-            raise GaveUp(
-                f"rebuilt {len(self._rebuilds)} times within {REBUILD_WINDOW_S:.0f} s, at last for: {error}"
-            )
-        # A broker that restarts fails everything at once; the rebuilds must not be used up in a second.
-        self._rest(min(LONGEST_REST_S, 0.05 * 2 ** len(self._rebuilds)))
+        self._rest(self._rebuilds.count(error))
 
     def _wait_for_log(self, error: Unreachable) -> None:
         """The log is away. Nothing is lost by waiting; the worker is live but not ready meanwhile."""
@@ -300,7 +301,7 @@ class Worker:
             raise error
         self._forget()
         self._heartbeat.reachable(False)
-        self._rest(LONGEST_REST_S)
+        self._rest(AWAY_REST_S)
 
     def _rest(self, seconds: float) -> None:
         deadline = time.monotonic() + seconds

@@ -16,7 +16,7 @@ from service.core.replay import replay_records
 from service.log.protocol import Fenced, Unreachable
 from service.worker import loop
 from service.worker.assignment import Held
-from service.worker.loop import GaveUp
+from service.worker.rebuilds import GaveUp
 from tests.operations.faulty import COMMIT_FAULTS, POLL_FAULTS, FaultyLog
 from tests.operations.working import Recount, Run, example, label, opened, settings_for, stream, written
 

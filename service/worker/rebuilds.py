@@ -1,0 +1,37 @@
+"""How often a worker may rebuild from the log before it gives up, and how long it rests in between."""
+
+import time
+from collections import deque
+from collections.abc import Callable
+
+MOST = 10
+"""So many rebuilds within the window are all; one more is one too many."""
+WINDOW_S = 300.0
+FIRST_REST_S = 0.1
+LONGEST_REST_S = 1.0
+
+
+class GaveUp(Exception):
+    """Too many rebuilds in a short time; the text says why the last one was needed."""
+
+
+class Rebuilds:
+    """Counts rebuilds within the window."""
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        """`clock` is monotonic, in s."""
+        self._clock = clock
+        self._times: deque[float] = deque()
+
+    def count(self, error: Exception) -> float:
+        """One more, because of `error`; returns how long to rest first, in s. Raises GaveUp.
+
+        A broker that restarts fails everything at once; the rebuilds must not be used up in a second.
+        """
+        now = self._clock()
+        self._times.append(now)
+        while now - self._times[0] > WINDOW_S:
+            self._times.popleft()
+        if len(self._times) > MOST:
+            raise GaveUp(f"rebuilt {len(self._times)} times within {WINDOW_S:.0f} s, at last for: {error}")
+        return float(min(LONGEST_REST_S, FIRST_REST_S * 2 ** (len(self._times) - 1)))
