@@ -51,6 +51,12 @@ def replay(
             "--expect", metavar="EXPR", help="Such as 'mistakes <= 200'; exit 3 if not; repeatable."
         ),
     ] = None,
+    compare: Annotated[
+        bool,
+        typer.Option(
+            "--compare", help="Print what other rules come to on the same labelled examples; two classes."
+        ),
+    ] = False,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress table.")] = False,
     config: Config = None,
     sets: Sets = None,
@@ -63,6 +69,7 @@ def replay(
     """
     import sys
 
+    from service.commands import comparison_told
     from service.commands.expectations import Expectation
     from service.commands.output import message
     from service.commands.passes_told import told
@@ -83,7 +90,7 @@ def replay(
         if not quiet:
             progress.look(state.ledgers.values())
 
-    found = found_source.replayed(wanted, look)
+    found, comparison = found_source.replayed(wanted, look, compare=compare or report is not None)
     if not quiet:
         progress.finish(found)
     if report == "-" or json:
@@ -92,6 +99,10 @@ def replay(
         print(summary(found))
         if found.passes:
             print(told(found, shuffled=shuffle))
+        if compare and comparison is not None:
+            print(comparison_told.told(comparison, settings.learner.kind))
+    if compare and comparison is None:
+        message("--compare is for two classes; nothing was compared")
     if report not in (None, "-"):
         _write(Path(str(report)), found.to_json())
     failures = [text for text in (one.failure(found) for one in expectations) if text is not None]

@@ -1,7 +1,7 @@
 """A file to replay, a recording or labelled data: through the worker's step, or only looked at for its scale."""
 
 from collections.abc import Callable, Iterator
-from dataclasses import replace
+from dataclasses import asdict, replace
 from typing import NamedTuple
 
 from service.commands.consistency import require_learner
@@ -11,10 +11,14 @@ from service.commands.output import message
 from service.commands.replay_options import Wanted
 from service.commands.settings_keys import shown, toml_key
 from service.core import features
+from service.core.applied import Applied
+from service.core.comparators import Comparison
+from service.core.comparators import compare as comparing
 from service.core.faults import BadRecord
 from service.core.features import Features
-from service.core.inputs import InputReader
+from service.core.inputs import InputReader, declared
 from service.core.messages import encode
+from service.core.model import Model
 from service.core.passes import replay_passes
 from service.core.private_features import with_private_features
 from service.core.recording import begin
@@ -22,6 +26,7 @@ from service.core.replay import Row, replay_records, report_of
 from service.core.report import Report
 from service.core.scaling import fitted
 from service.core.state import State
+from service.core.step import Step
 from service.settings import FeatureSettings, Settings
 
 
@@ -36,12 +41,28 @@ class Source(NamedTuple):
         """Labelled data's rows. Raises CommandError, naming the line."""
         return list(READERS[self.form](text_lines(self.content)))
 
-    def replayed(self, wanted: Wanted, progress: Callable[[State], None]) -> Report:
-        """Learn from it as the worker would. Raises CommandError, ConfigurationError, RecordingError."""
+    def replayed(
+        self, wanted: Wanted, progress: Callable[[State], None], *, compare: bool = False
+    ) -> tuple[Report, Comparison | None]:
+        """Learn from it as the worker would, and `compare` with other rules where there are two classes.
+
+        Of several passes, the first is compared. Raises CommandError, ConfigurationError, RecordingError.
+        """
         if wanted.seed is not None and not wanted.shuffle:
             raise CommandError(ExitCode.USAGE, "--seed is for --shuffle; add it")
-        if self.form == "recording":
-            return self._recording(wanted, progress)
+        comparable = compare and len(declared(self.settings.labels)) == 2
+        applied = Applied(Model(self.settings, 1)) if comparable else None
+        taken = None if applied is None else applied.see
+        replayed = self._recording if self.form == "recording" else self._labelled
+        report = replayed(wanted, progress, taken)
+        if applied is None:
+            return report, None
+        comparison = comparing(applied.judged)
+        return replace(report, comparators=asdict(comparison)), comparison
+
+    def _labelled(
+        self, wanted: Wanted, progress: Callable[[State], None], taken: Callable[[Step], None] | None
+    ) -> Report:
         partitions = self.settings.log.partitions or 1
         rows = self.rows()
         if wanted.add_a_feature:
@@ -54,19 +75,22 @@ class Source(NamedTuple):
             most=wanted.epochs,
             seed=wanted.order,
             progress=progress,
+            taken=taken,
         )
         report = report_of(done.state)
         if wanted.passes:
             report = replace(report, passes=done.passes, converged=done.converged, cycle=done.cycle)
         return report
 
-    def _recording(self, wanted: Wanted, progress: Callable[[State], None]) -> Report:
+    def _recording(
+        self, wanted: Wanted, progress: Callable[[State], None], taken: Callable[[Step], None] | None
+    ) -> Report:
         if given := ", ".join(wanted.given()):
             remedy = "a recording has its own order and delays"
             raise CommandError(ExitCode.USAGE, f"{given}: for labelled data only; {remedy}")
         header, records = begin(self.content.splitlines(keepends=True))
         require_learner(self.settings, header.partitions)
-        return report_of(replay_records(records, self.settings, header.partitions, progress))
+        return report_of(replay_records(records, self.settings, header.partitions, progress, taken))
 
     def examples(self) -> Iterator[Features]:
         """Its examples as features before scaling, without BIAS; what cannot be read is left out, and told."""

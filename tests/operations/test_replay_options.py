@@ -122,3 +122,43 @@ def test_a_scale_can_be_given_as_a_flag_and_is_shown_as_toml() -> None:
     assert wrong.exit_code == 2
     assert "features.scale" in wrong.stderr
     assert "a: must be greater than 0" in wrong.stderr
+
+
+def test_a_report_compares_the_learner_with_other_rules_alike_every_time() -> None:
+    """Figures of the pages: 177 mistakes, 554 of the majority; nothing separates them."""
+    Path("scale.toml").write_text(ok("replay", PAGES, "--fit-scale", log=None).stdout)
+    arguments = ("replay", PAGES, "--config", "scale.toml", "-q", *PERCEPTRON, "--report", "-")
+    one, again = (ok(*arguments, log=None).stdout for _ in range(2))
+    found = json.loads(one)["comparators"]
+
+    assert one == again
+    assert (found["learner"]["mistakes"], found["majority"]["mistakes"]) == (177, 554)
+    assert found["best_separator"]["separable"] is False
+    assert found["regret"]["mistakes"] == 177 - found["best_separator"]["losses"]["mistakes"]
+    assert found["logistic_regression"]["mistakes"] < 177
+    assert ok(*arguments, "--expect", "comparators.majority.mistakes == 554", log=None).exit_code == 0
+
+
+def test_rules_are_compared_only_where_that_is_asked_for() -> None:
+    """A plain replay stays fast."""
+    plain = ok("replay", "xor.csv", "--json", log=None)
+    table = ok("replay", "xor.csv", "--compare", *PERCEPTRON, log=None).stdout
+
+    assert json.loads(plain.stdout)["comparators"] is None
+    assert [line.split("  ")[0] for line in table.splitlines()[-7:-1]] == [
+        "perceptron",
+        "majority so far",
+        "last label",
+        "logistic regression, rate 0.1",
+        "best separator",
+        "not separable: the best separator is the one of the least hinge loss",
+    ]
+    assert table.endswith("mistakes, 4 hinge loss\n")
+
+
+def test_more_classes_than_two_are_not_compared() -> None:
+    """It is said, and the report has none."""
+    Path("many.csv").write_text("x,label\n1,a\n2,b\n3,c\n")
+    told = ok("replay", "many.csv", "--compare", "--set", "labels.classes=open", log=None)
+
+    assert "for two classes" in told.stderr

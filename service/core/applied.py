@@ -1,0 +1,44 @@
+"""The labelled examples of a replay in the order in which their labels were applied, read off its steps."""
+
+from msgspec import UNSET, Raw
+
+from service.core.comparators import Judged
+from service.core.messages import read_outcomes, read_prediction
+from service.core.model import Model
+from service.core.records import Outgoing, Record
+from service.core.step import Step
+
+
+class Applied:
+    """Shown every step of a replay with two classes, it keeps what was judged, `judged`, in order."""
+
+    def __init__(self, model: Model) -> None:
+        self.judged: list[Judged] = []
+        self._model = model
+        self._waiting: dict[tuple[int, int], tuple[Raw, float, bool]] = {}
+
+    def see(self, step: Step) -> None:
+        """The step's predictions wait; those whose labels it applied are judged."""
+        positive = self._model.classes[0]
+        for output in step.transaction.outputs:
+            if output.topic == "predictions":
+                told = read_prediction(_record(output))
+                score = 0.0 if told.score is UNSET else told.score
+                self._waiting[output.partition, told.source] = (
+                    told.features,
+                    score,
+                    told.prediction == positive,
+                )
+            elif output.topic == "outcomes":
+                for decision in read_outcomes(_record(output)).decisions:
+                    if decision.source is None or decision.outcome in ("duplicate", "invalid"):
+                        continue
+                    waiting = self._waiting.pop((output.partition, decision.source), None)
+                    if decision.outcome == "applied" and waiting is not None:
+                        raw, score, predicted = waiting
+                        x = self._model.features(raw)
+                        self.judged.append(Judged(x, decision.label == positive, score, predicted))
+
+
+def _record(output: Outgoing) -> Record:
+    return Record(output.topic, output.partition, 0, 0, output.key, output.value)
