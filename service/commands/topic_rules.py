@@ -123,6 +123,12 @@ def _retention(topic: Topic, description: TopicDescription, max_delay: timedelta
     least = _ms(max_delay + DAY)
     if found is None:
         return _unknown(topic, "retention.ms", f">= {least}")
+    if topic == "outcomes" and found != UNLIMITED and int(found) >= least:
+        # A restart reads back to the oldest remembered id; ids are remembered by number, not by age.
+        remedy = (
+            f"a slow partition may need older ones; {_alter(description.name, 'retention.ms', UNLIMITED)}"
+        )
+        return Finding(topic, "retention.ms", found, UNLIMITED, "warning", remedy)
     if found == UNLIMITED or int(found) >= least:
         return Finding(topic, "retention.ms", found, f">= {least}", "ok")
     return Finding(

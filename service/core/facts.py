@@ -44,7 +44,8 @@ class StepFacts:
     labels: Mapping[LabelOutcome, int] = field(default_factory=dict)
     examples: Mapping[ExampleOutcome, int] = field(default_factory=dict)
     label_delays_seconds: Sequence[float] = ()
-    """For each applied label: its record time less its example's."""
+    """For each label that found its example waiting: its record time less the stream time when that was
+    predicted; 0 where producers' clocks say that it came before."""
     margins: Sequence[float] = ()
     """For each prediction: the distance of its score from the decision threshold, not negative."""
     predicted_record_ms: Sequence[int] = ()

@@ -47,7 +47,10 @@ class StaleGeneration(LogError):
 
 
 class TransactionFailed(LogError):
-    """The transaction was given up; nothing of it will ever be seen. Rebuild from the log."""
+    """The transaction was given up, or its end is unknown: the broker fell silent at the very commit.
+
+    Rebuild from the log, which knows: first `Session.committed`, which ends what is open under the slot.
+    """
 
 
 @dataclass(frozen=True, slots=True)

@@ -65,6 +65,7 @@ def test_updates_and_outcomes_are_kept_for_ever() -> None:
         ("updates__retention_bytes", "1000000", "updates", "failed"),
         ("predictions__retention_ms", str(8 * DAY_MS - 1), "predictions", "failed"),
         ("outcomes__retention_ms", str(7 * DAY_MS), "outcomes", "failed"),
+        ("outcomes__retention_ms", str(8 * DAY_MS), "outcomes", "warning"),
         ("labels__retention_ms", "0", "labels", "failed"),
         ("labels__retention_bytes", "1000000", "labels", "warning"),
         ("examples__message_timestamp_type", "LogAppendTime", "examples", "failed"),
