@@ -12,6 +12,7 @@ from service.commands.settings_keys import markdown
 from service.core.faults import REASONS
 from service.core.recording import encode, encode_header
 from service.core.replay import Row, as_stream, fresh
+from service.core.report import Bound
 from service.settings import Settings
 from service.worker.metrics import Metrics
 
@@ -55,6 +56,9 @@ def test_the_metrics_in_the_queries_exist() -> None:
     """Each name in the README is on the page of a worker."""
     metrics = Metrics(["true", "false"], "perceptron", "digest")
     metrics.partition(0, fresh(Settings(), 1).totals(0))
+    metrics.bounds([Bound("Novikoff", 63.5, 41, True, "updates", "R = 1")])
+    metrics.margin(0.5, 0.25)
+    metrics.version_space(7)
     page = metrics.exposition().decode()
     named = set(re.findall(r"mistakebound_[a-z_]+[a-z]", README))
 

@@ -185,14 +185,12 @@ KINDS: Mapping[str, Kind] = {
         "Krauth & Mezard 1987; lecture 6",
         ("margin", "learning_rate", "tie", "gamma"),
         "(R^2 + 2 margin/r)/gamma^2",
-        "updates",
     ),
     "normalized-margin-perceptron": Kind(
         of_settings(normalized_margin_perceptron),
         "lecture 6",
         ("gamma", "tie"),
         "8/gamma^2",
-        "updates",
         unit=True,
         needs=("gamma",),
     ),
@@ -208,13 +206,13 @@ KINDS: Mapping[str, Kind] = {
     "winnow": Kind(
         of_settings(winnow),
         "Littlestone 1988; Zhang 2000; CSE 446",
-        ("eta", "initial_weight", "threshold", "tie"),
+        ("eta", "initial_weight", "threshold", "tie", "gamma"),
         "KL/(eta gamma - eta^2 R^2/2)",
     ),
     "balanced-winnow": Kind(
         of_settings(balanced_winnow),
         "Littlestone 1988; Zhang 2000; CSE 446",
-        ("eta", "initial_weight", "tie"),
+        ("eta", "initial_weight", "tie", "gamma"),
         "the same on [x; -x]",
     ),
     "littlestone-winnow": Kind(
@@ -237,7 +235,6 @@ KINDS: Mapping[str, Kind] = {
         "lecture 6, algorithm CON",
         ("concepts", "variables", "ranking_seed"),
         "|C| - 1",
-        "mistakes",
         boolean=True,
         needs=("concepts", "variables"),
     ),

@@ -34,6 +34,12 @@ def unmet(settings: Settings, partitions: int | None = None) -> Iterator[Unmet]:
             f"{learner.kind} is proved for examples of length 1",
             'Set features.normalize = "unit"',
         )
+    if learner.kind == "margin-perceptron" and learner.margin == 0.0:
+        yield Unmet(
+            "learner.margin",
+            "at 0 the margin-perceptron never updates: its first score is 0, which is not below",
+            "Set it above 0, or take the perceptron",
+        )
     if kind.boolean and settings.features.bias:
         yield Unmet(
             "features.bias", f"{learner.kind} takes Boolean features only", "Set features.bias = false"
