@@ -29,6 +29,7 @@ VERBS: dict[str, str] = {
     "checkpoint": "service.commands.checkpoint:checkpoint",
     "config": "service.commands.config:config",
     "learners": "service.commands.learners:learners",
+    "teach": "service.commands.teach:teach",
     "health": "service.commands.health:health",
 }
 """Verb to `module:function`, in the order of the help."""

@@ -158,7 +158,7 @@ def test_a_report_has_these_members_in_this_order() -> None:
     assert list(told) == [
         "examples", "labelled", "mistakes", "updates", "mistake_rate", "baselines", "labels",
         "example_outcomes", "waiting", "parked", "learner", "bounds",
-        "margin_upper_bound", "model",
+        "margin_upper_bound", "model", "passes", "converged", "cycle", "comparators",
     ]  # fmt: skip
     assert told["labels"] == {
         "consumed": 60, "applied": 60, "duplicate": 0, "conflict": 0, "expired": 0, "unmatched": 0,
