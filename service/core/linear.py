@@ -58,12 +58,12 @@ class Theta:
         self._journal: list[tuple[int, str, float | None]] = []
 
     def add(self, partition: int, x: Features, scale: float) -> None:
-        """Add scale * x to the partition's row, for k named values."""
+        """Add scale * x to the partition's row, for k named values; an infinite scale leaves zeros alone."""
         row = self.rows[partition]
         for name, value in x:
             old = row.get(name)
             self._journal.append((partition, name, old))
-            row[name] = (0.0 if old is None else old) + scale * value
+            row[name] = (0.0 if old is None else old) + (0.0 if value == 0.0 else scale * value)
         self._settle(name for name, _ in x)
 
     def load(self, rows: Iterable[Mapping[str, float]]) -> None:

@@ -13,6 +13,7 @@ from typing import Any
 import msgspec
 
 from service.core import snapshot
+from service.core.learners import KINDS
 from service.core.ledger import Ledger
 from service.core.merge import Merge, Side
 from service.core.messages import encode, read_outcomes
@@ -23,23 +24,26 @@ from service.core.state import State
 from service.core.step import step
 from service.settings import Settings
 from service.worker.assignment import Held, epochs_of, take_over
+from tests.core.every_kind import CASES, Case
 from tests.core.memory_log import MemoryLog, MemorySession
 
 RESTARTS = ("none", "abort", "stale", "marks", "lower marks", "checkpoint", "outcomes", "stale", "marks")
 
 
-def random_settings(random: Random) -> Settings:
+def random_settings(random: Random, case: Case) -> Settings:
     """Small limits, so that a short history reaches all of them."""
-    kind = random.choice(("perceptron", "averaged-perceptron", "winnow", "balanced-winnow"))
-    issued = kind != "averaged-perceptron" and random.random() < 0.3
+    issued = not KINDS[case.kind].zero_delay and random.random() < 0.3
+    base = case.settings.model_dump(include={"learner", "features", "labels"})
     return Settings.model_validate(
         {
-            "learner": {
-                "kind": kind,
+            "features": base["features"],
+            "learner": base["learner"]
+            | {
                 "tie": random.choice(("mistake", "positive", "negative")),
                 "delay_policy": "issued" if issued else "rescore",
             },
-            "labels": {
+            "labels": base["labels"]
+            | {
                 "max_delay": random.choice((0.005, 0.03, 0.1, 10)),
                 "parking": random.choice((0, 0.01, 0.05, 10)),
                 "max_parked": random.choice((1, 2, 4, 1000)),
@@ -51,7 +55,7 @@ def random_settings(random: Random) -> Settings:
     )
 
 
-def random_inputs(random: Random, partitions: int) -> dict[Side, list[Record]]:
+def random_inputs(random: Random, case: Case, partitions: int) -> dict[Side, list[Record]]:
     """Both inputs of each partition: skewed times, few ids, early and repeated labels, invalid records."""
     found: dict[Side, list[Record]] = {}
     for p in range(partitions):
@@ -62,13 +66,13 @@ def random_inputs(random: Random, partitions: int) -> dict[Side, list[Record]]:
             for _ in range(random.randrange(random.choice((6, 14, 28)))):
                 now += random.choice((0, 1, 1, 3, 3, 20))
                 ts = -1 if random.random() < 0.03 else max(0, now + random.choice((0, 0, 0, -15, 15)))
-                records.append(Record(topic, p, offset, ts, b"key", random_value(random, topic, ids)))
+                records.append(Record(topic, p, offset, ts, b"key", random_value(random, case, topic, ids)))
                 offset += random.choice((1, 1, 1, 1, 2))
             found[topic, p] = records
     return found
 
 
-def random_value(random: Random, topic: str, ids: int) -> bytes | None:
+def random_value(random: Random, case: Case, topic: str, ids: int) -> bytes | None:
     name = f"i{random.randrange(ids)}"
     chance = random.random()
     if chance < 0.02:
@@ -76,9 +80,9 @@ def random_value(random: Random, topic: str, ids: int) -> bytes | None:
     if chance < 0.05:
         return random.choice((b"nonsense", b"\0\0\0\0\1{}", b'{"id": "i0"}', b'{"id": 1.5}', b"[]"))
     if topic == "labels":
-        return encode({"id": name, "label": random.choice((True, False, 1, 0, "maybe"))})
-    features = {"a": random.choice((1.0, -2.5, 0.1)), f"b{random.randrange(3)}": random.choice((1, 3))}
-    return encode({"id": name, "features": features})
+        spellings = (1, 0) if True in case.labels else case.labels
+        return encode({"id": name, "label": random.choice((*case.labels, *spellings, 2.5))})
+    return encode({"id": name, "features": case.features(random)})
 
 
 def bits(value: Any) -> Any:
@@ -87,7 +91,7 @@ def bits(value: Any) -> Any:
         return struct.pack("<d", value)
     if isinstance(value, Mapping):
         return {name: bits(each) for name, each in value.items()}
-    if isinstance(value, list):
+    if isinstance(value, list | tuple):
         return [bits(each) for each in value]
     return value
 
@@ -110,7 +114,7 @@ def model_of(state: State) -> dict[str, Any]:
     return {
         "version": msgspec.to_builtins(state.model.version()),
         "clock": list(state.model.clock),
-        "rows": bits(state.model.snapshot().rows),
+        "state": bits(state.model.snapshot().state),
         "digest": state.model.digest(),
     }
 
@@ -136,6 +140,8 @@ class History:
     """One random history. `run` raises AssertionError where the two workers part."""
 
     random: Random
+    case: Case | None = None
+    """Any, by chance, where none is given."""
     settings: Settings = field(init=False)
     log: MemoryLog = field(init=False)
     restarts: int = 0
@@ -143,10 +149,11 @@ class History:
 
     def __post_init__(self) -> None:
         random = self.random
-        self.settings = random_settings(random)
-        self.partitions = random.choice((1, 1, 1, 2, 3))
+        case = self.case or random.choice(list(CASES.values()))
+        self.settings = random_settings(random, case)
+        self.partitions = case.partitions(random.choice((1, 1, 1, 2, 3)))
         self.log = MemoryLog(self.partitions, random.choice((1_000_000, 1_000_000, 1_500)))
-        self.inputs = random_inputs(random, self.partitions)
+        self.inputs = random_inputs(random, case, self.partitions)
         self.visible: dict[Side, int] = {
             side: random.choice((0, len(records))) for side, records in self.inputs.items()
         }

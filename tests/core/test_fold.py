@@ -208,9 +208,9 @@ def test_a_known_update_is_skipped() -> None:
     fold = Fold(of(), 1, [epoch(1)])
     log = records(epoch(1), update(1, 1), update(1, 2))
     assert fold.fold(0, log)
-    before = bits(fold.model.snapshot().rows)
+    before = bits(fold.model.snapshot().state)
     assert fold.fold(0, log)
-    assert (fold.model.updates, bits(fold.model.snapshot().rows)) == ([2], before)
+    assert (fold.model.updates, bits(fold.model.snapshot().state)) == ([2], before)
 
 
 def test_a_gap_stops() -> None:
@@ -292,7 +292,7 @@ def test_the_fold_is_the_workers_own_model_to_the_bit(kind: str, partitions: int
             fold = Fold(model.settings, partitions)
             for p, piece in interleaved(random, logs):
                 assert fold.fold(p, piece)
-            assert bits(fold.model.snapshot().rows) == bits(model.snapshot().rows)
+            assert bits(fold.model.snapshot().state) == bits(model.snapshot().state)
             assert bits(dict(fold.model.learner.weights())) == bits(dict(model.learner.weights()))
             assert fold.model.digest() == model.digest()
             assert fold.model.updates == model.updates
@@ -315,7 +315,7 @@ def test_a_fold_goes_on_from_a_snapshot_to_the_same_bits(kind: str) -> None:
         second.restore(msgspec.msgpack.decode(content, type=type(model.snapshot())), first.next_offsets)
         for p, log in logs.items():
             assert second.fold(p, [record for record in log if record.offset >= second.next_offsets[p]])
-        assert bits(second.model.snapshot().rows) == bits(model.snapshot().rows)
+        assert bits(second.model.snapshot().state) == bits(model.snapshot().state)
         assert second.model.digest() == model.digest()
 
 
@@ -331,10 +331,12 @@ def test_a_fold_from_a_snapshot_does_not_inherit_twice() -> None:
 
 
 def test_a_snapshot_of_another_learner_is_refused() -> None:
-    """Rows that the learner does not have, or lacks, name both sides."""
+    """What it lacks is named, and the learner."""
     fold = Fold(of("averaged-perceptron"), 1, [epoch(1, kind="averaged-perceptron")])
     foreign = Fold(of(), 1, [epoch(1)]).model.snapshot()
-    with pytest.raises(BadSnapshot, match=r"rows of \['theta'\], the learner has \['kappa', 'theta'\]"):
+    with pytest.raises(
+        BadSnapshot, match=r"its state is not that of averaged-perceptron: KeyError\('kappa'\)"
+    ):
         fold.restore(foreign, [0])
 
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from service.core.faults import REASONS, BadRecord
 from service.core.inputs import InputReader
 from service.core.records import Record, Topic
-from service.settings import LabelSettings, MessageSettings
+from service.settings import LabelSettings, LabelValue, MessageSettings
 
 POINTED = {"id": "/meta/tx~1id", "features": "/rows/1/x~0y", "label": "/truth"}
 
@@ -30,7 +30,7 @@ def example_of(
     return identity, json.loads(raw)
 
 
-def label_of(value: Any, key: bytes | None = None, **labels: Any) -> tuple[str, int]:
+def label_of(value: Any, key: bytes | None = None, **labels: Any) -> tuple[str, LabelValue]:
     return reader(**labels).label(record(json.dumps(value).encode(), key, "labels"))
 
 
@@ -83,10 +83,12 @@ def test_an_id_takes_at_most_128_bytes(letter: str) -> None:
 # --- labels -----------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("label", "place"), [(True, 0), (False, 1), (1, 0), (0, 1), (-1, 1)])
-def test_undeclared_labels_are_true_and_false_in_all_their_spellings(label: Any, place: int) -> None:
-    """Class 0 is the positive one."""
-    assert label_of({"id": "a", "label": label}) == ("a", place)
+@pytest.mark.parametrize(
+    ("label", "meant"), [(True, True), (False, False), (1, True), (0, False), (-1, False)]
+)
+def test_undeclared_labels_are_true_and_false_in_all_their_spellings(label: Any, meant: bool) -> None:
+    """They are published as truth values."""
+    assert label_of({"id": "a", "label": label})[1] is meant
 
 
 @pytest.mark.parametrize(
@@ -96,8 +98,9 @@ def test_undeclared_labels_are_true_and_false_in_all_their_spellings(label: Any,
 def test_declared_labels_are_exactly_those(positive: Any, negative: Any) -> None:
     """1 is not true, and "1" is neither: what was not declared is unknown."""
     labels = {"positive": positive, "negative": negative}
-    assert label_of({"id": "a", "label": positive}, **labels) == ("a", 0)
-    assert label_of({"id": "a", "label": negative}, **labels) == ("a", 1)
+    for value in (positive, negative):
+        found = label_of({"id": "a", "label": value}, **labels)[1]
+        assert (found, type(found)) == (value, type(value))
     known = [(type(value), value) for value in (positive, negative)]
     for other in (True, False, 1, 0, -1, "1", "0", "true", "false", "spam", 2, "", 1.0, [], {}):
         if (type(other), other) not in known:
@@ -106,10 +109,23 @@ def test_declared_labels_are_exactly_those(positive: Any, negative: Any) -> None
             assert caught.value.reason == "unknown-label"
 
 
-def test_a_class_has_one_published_spelling() -> None:
-    """What a recorded prediction says is understood again, and only that."""
-    one = reader(positive="spam", negative="ham")
-    assert [one.class_of(value) for value in ("spam", "ham", True, "eggs", None)] == [0, 1, -1, -1, -1]
+def test_of_two_classes_the_first_is_the_positive_one() -> None:
+    """Declared as a pair or as a list."""
+    assert reader(positive="spam", negative="ham").classes == ("spam", "ham")
+    assert reader(classes=("spam", "ham")).classes == ("spam", "ham")
+    assert reader().classes == (True, False)
+
+
+def test_open_classes_are_any_short_text() -> None:
+    """Text only, so that a class has one spelling; as long as an id may be."""
+    labels = {"classes": "open"}
+    assert reader(**labels).classes == ()
+    for text in ("", "spam", "true", "é" * 64):
+        assert label_of({"id": "a", "label": text}, **labels) == ("a", text)
+    for other in (True, 0, 1.5, [], {}, "é" * 65):
+        with pytest.raises(BadRecord) as caught:
+            label_of({"id": "a", "label": other}, **labels)
+        assert caught.value.reason == "unknown-label"
 
 
 # --- pointers ---------------------------------------------------------------------------------------
@@ -120,7 +136,7 @@ def test_pointers_reach_into_existing_messages() -> None:
     value = {"meta": {"tx/id": 5}, "rows": [{}, {"x~y": {"a": 1}}], "truth": True}
     assert example_of(value, messages=POINTED) == ("5", {"a": 1})
     one = reader(POINTED)
-    assert one.label(record(json.dumps(value).encode(), topic="labels")) == ("5", 0)
+    assert one.label(record(json.dumps(value).encode(), topic="labels")) == ("5", True)
 
 
 def test_an_empty_name_is_a_name() -> None:

@@ -49,7 +49,7 @@ def test_what_was_held_comes_back(random: Random) -> None:
     fold = restored(back, history.settings, history.partitions)
     assert fold.epochs == held.fold.epochs
     assert fold.next_offsets == held.fold.next_offsets
-    assert bits(fold.model.snapshot().rows) == bits(held.state.model.snapshot().rows)
+    assert bits(fold.model.snapshot().state) == bits(held.state.model.snapshot().state)
     assert fold.model.version() == held.state.model.version()
     assert fold.model.digest() == held.state.model.digest()
     for p, ledger in held.state.ledgers.items():
@@ -64,11 +64,11 @@ def test_infinite_and_negative_zero_weights_keep_their_bits() -> None:
     history = after(Random(5))
     rows: dict[str, Any] = {
         name: [{"a": -0.0, "b": float("-inf"), "c": 5e-324}] * history.partitions
-        for name in history.worker.state.model.snapshot().rows
+        for name in history.worker.state.model.snapshot().state
     }
     made = checkpoint_of(history)
-    odd = msgspec.structs.replace(made, model=msgspec.structs.replace(made.model, rows=rows))
-    assert bits(decode(encode(odd)).model.rows) == bits(rows)
+    odd = msgspec.structs.replace(made, model=msgspec.structs.replace(made.model, state=rows))
+    assert bits(decode(encode(odd)).model.state) == bits(rows)
 
 
 def made() -> Checkpoint:
@@ -98,17 +98,29 @@ def test_a_checkpoint_of_another_partition_count_is_refused() -> None:
         check_belongs(checkpoint, "mistakebound", IDS, known + 1)
 
 
-@pytest.mark.parametrize("part", ["updates", "clock", "rows"])
+@pytest.mark.parametrize("part", ["updates", "clock"])
 def test_a_checkpoint_whose_parts_differ_in_partitions_is_refused(part: str) -> None:
     """A model of another shape is not put into use."""
     checkpoint = made()
-    whole = getattr(checkpoint.model, part)
-    longer = {name: [*rows, {}] for name, rows in whole.items()} if part == "rows" else [*whole, 0]
+    longer = [*getattr(checkpoint.model, part), 0]
     odd = msgspec.structs.replace(
         checkpoint, model=msgspec.structs.replace(checkpoint.model, **{part: longer})
     )
     with pytest.raises(BadSnapshot, match="partitions, the log has"):
         check_belongs(odd, "mistakebound", IDS, len(checkpoint.updates_next))
+
+
+def test_a_checkpoint_whose_state_is_another_learners_is_refused() -> None:
+    """Also one of another count of partitions: the reason names the learner."""
+    history = after(Random(7))
+    checkpoint = decode(encode(checkpoint_of(history)))
+    rows = checkpoint.model.state
+    for state in ({}, None, [1], {name: [*each, {}] for name, each in rows.items()}, {"theta": [{"a": "b"}]}):
+        odd = msgspec.structs.replace(
+            checkpoint, model=msgspec.structs.replace(checkpoint.model, state=state)
+        )
+        with pytest.raises(BadSnapshot, match=f"is not that of {history.settings.learner.kind}"):
+            restored(odd, history.settings, history.partitions)
 
 
 def test_another_format_is_refused() -> None:

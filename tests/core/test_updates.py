@@ -200,13 +200,13 @@ def test_an_older_epochs_prediction_is_rescored_and_its_mistake_counts_for_life_
 
 
 def test_an_older_epochs_class_that_is_declared_no_more_was_a_mistake() -> None:
-    """Whatever the label is, it is another one; what had been published has no name now."""
+    """Whatever the label is, it is another one; the decision keeps what had been published."""
     f = in_a_new_epoch(learner=PERCEPTRON, labels={"positive": "spam", "negative": "ham"})
-    f.ledger.restore([entry._replace(predicted=-1) for entry in f.ledger.waiting.values()], ())
+    f.ledger.restore([entry._replace(predicted="eggs") for entry in f.ledger.waiting.values()], ())
     fed = f.feed(f.label("old", 2, "ham"))
-    assert [(d.outcome, d.label, d.prediction) for d in fed.decisions] == [("applied", "ham", None)]
+    assert [(d.outcome, d.label, d.prediction) for d in fed.decisions] == [("applied", "ham", "eggs")]
     assert f.ledger.tallies.life.mistakes == 1
-    assert [dict(facts.evaluations) for facts in fed.facts] == [{}]
+    assert [dict(facts.evaluations) for facts in fed.facts] == [{("ham", "eggs"): 1}]
     f.balance()
 
 

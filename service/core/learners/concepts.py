@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 LARGEST = 2**22
+INT64_BITS = 62
 
 Truths = npt.NDArray[np.bool_]
 
@@ -70,9 +71,13 @@ def named(spec: str, variables: tuple[str, ...]) -> ConceptClass:
 def _limit(name: str, size: int) -> None:
     if size > LARGEST:
         raise TooManyConcepts(
-            f"learner.concepts: {name} has {size} concepts over these variables, at most {LARGEST} can be kept; "
+            f"learner.concepts: {name} has {_spelled(size)} concepts over these variables, at most {LARGEST} can be kept; "
             "declare fewer variables or a smaller class, or take elimination or littlestone-winnow"
         )
+
+
+def _spelled(size: int) -> str:
+    return str(size) if size < 10**20 else f"more than 2^{size.bit_length() - 1}"
 
 
 def _count(spec: str, text: str, n: int) -> int:
@@ -95,7 +100,8 @@ def _literal_sets(n: int, most: int) -> list[tuple[int, int]]:
 
 
 def _conjunctions(name: str, variables: tuple[str, ...], literals: list[tuple[int, int]]) -> ConceptClass:
-    table = np.array(literals, dtype=np.int64).reshape(-1, 2)
+    wide = len(variables) > INT64_BITS  # then Python's own integers
+    table = np.array(literals, dtype=object if wide else np.int64).reshape(-1, 2)
     true, false = table[:, 0], table[:, 1]
 
     def values(active: int) -> Truths:

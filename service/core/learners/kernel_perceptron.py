@@ -7,7 +7,7 @@ a budget the oldest mistakes of a partition are forgotten, and the bound with th
 
 from collections.abc import Callable, Mapping
 from itertools import islice
-from math import exp, sqrt
+from math import exp, inf, sqrt
 from typing import Any
 
 from service.core.features import Features
@@ -27,8 +27,16 @@ def dot(x: Features, z: Mapping[str, float]) -> float:
 
 
 def polynomial(degree: int) -> Kernel:
-    """(x.z + 1)^degree."""
-    return lambda x, z: (dot(x, z) + 1.0) ** degree
+    """(x.z + 1)^degree, infinite where float64 ends."""
+
+    def kernel(x: Features, z: Mapping[str, float]) -> float:
+        base = dot(x, z) + 1.0
+        try:
+            return float(base**degree)
+        except OverflowError:
+            return -inf if base < 0.0 and degree % 2 else inf
+
+    return kernel
 
 
 def rbf(width: float) -> Kernel:
@@ -42,7 +50,7 @@ def rbf(width: float) -> Kernel:
         for name, value in z.items():
             if name not in named:
                 square += value * value
-        return exp(-square / (2.0 * width * width))
+        return exp(-square / 2.0 / width / width)  # one by one: the square of a small width is 0
 
     return kernel
 

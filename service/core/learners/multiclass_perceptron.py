@@ -80,18 +80,28 @@ class MulticlassPerceptron:
         """Undo what was folded since `begin`, to the bit."""
         for theta in self._all():
             theta.rollback()
+        self._forget_unknown()
+
+    def _forget_unknown(self) -> None:
+        """An open class that is in no update does not exist."""
+        if not self._declared:
+            known = self._known()
+            self._theta = {one: self._theta[one] for one in known}
+            self._kappa = {one: self._kappa[one] for one in known}
 
     def _all(self) -> Iterable[Theta]:
         return (*self._theta.values(), *self._kappa.values())
 
     def dump(self) -> list[tuple[LabelValue, list[dict[str, float]], list[dict[str, float]]]]:
-        """(class, rows of theta [P, features], rows of kappa) for each class."""
-        return [(one, theta.rows, self._kappa[one].rows) for one, theta in self._theta.items()]
+        """(class, rows of theta [P, features], rows of kappa) for each known class."""
+        return [(one, self._theta[one].rows, self._kappa[one].rows) for one in self._known()]
 
     def load(
         self, state: Sequence[tuple[LabelValue, Sequence[Mapping[str, float]], Sequence[Mapping[str, float]]]]
     ) -> None:
         """Become what `dump` gave."""
+        self._theta = {one: Theta(self._partitions) for one in self._declared}
+        self._kappa = {one: Theta(self._partitions) for one in self._declared}
         for one, theta, kappa in state:
             self._of(self._theta, one).load(theta)
             self._of(self._kappa, one).load(kappa)
@@ -105,9 +115,14 @@ class MulticlassPerceptron:
         return euclidean(x)
 
     def digest(self) -> str:
-        """SHA-256 over the names in UTF-8 byte order: name, zero byte, one float64 for each class."""
+        """SHA-256 over the names in UTF-8 byte order: name, zero byte, one float64 for each class.
+
+        Before them, where classes are open: each class and a zero byte.
+        """
         sums = [self._theta[one].sums for one in self._known()]
         seal = sha256()
+        for one in () if self._declared else self._known():
+            seal.update(str(one).encode() + b"\0")
         for name in sorted(
             {name for each in sums for name, value in each.items() if value != 0.0}, key=str.encode
         ):
