@@ -71,11 +71,13 @@ def read(value: Any, rules: FeatureSettings) -> Features:
 def _named(value: dict[str, Any], rules: FeatureSettings) -> list[tuple[str, float]]:
     pairs: list[tuple[str, float]] = []
     texts = False
+    if BIAS in value:
+        raise BadRecord("bad-features", f"feature name {BIAS!r} is reserved; rename the feature")
     for name, x in value.items():
-        if name == BIAS:
-            raise BadRecord("bad-features", f"feature name {BIAS!r} is reserved; rename the feature")
         kind = type(x)
-        if kind is float or kind is int:
+        if kind is float and -LARGEST <= x <= LARGEST:
+            pairs.append((name, x))
+        elif kind is float or kind is int:
             pairs.append((name, _number(name, x)))
         elif kind is bool:
             pairs.append((name, 1.0 if x else 0.0))
