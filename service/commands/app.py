@@ -22,6 +22,7 @@ VERBS: dict[str, str] = {
     "run": "service.commands.run:run",
     "replay": "service.commands.replay:replay",
     "status": "service.commands.status:status",
+    "audit": "service.commands.audit:audit",
     "send": "service.commands.send:send",
     "tail": "service.commands.tail:tail",
     "record": "service.commands.record:record",

@@ -1,0 +1,155 @@
+"""`audit`: every number of a log made again from its topics."""
+
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from service.commands.exit_codes import CommandError, ExitCode
+from service.commands.options import Config, Json, LogUrl, Sets, opened, settings_of
+
+if TYPE_CHECKING:
+    from service.core.audit import Findings
+    from service.core.snapshot import Checkpoint
+    from service.log.protocol import Log
+    from service.settings import Settings
+
+PROGRESS_S = 2.0
+
+Files = Annotated[
+    list[Path] | None,
+    typer.Argument(
+        metavar="[CHECKPOINT]...", help="Checkpoints; default those of this log in checkpoint.url."
+    ),
+]
+
+
+def audit(
+    checkpoints: Files = None,
+    recording: Annotated[
+        str | None,
+        typer.Option("--recording", metavar="FILE|-", help="Audit a recording of all topics, not a log."),
+    ] = None,
+    first: Annotated[int, typer.Option("--first", metavar="N", help="Show so many differences.")] = 10,
+    config: Config = None,
+    sets: Sets = None,
+    log: LogUrl = None,
+    json: Json = False,
+) -> None:
+    """Make every prediction, update, decision and tally again from the topics; exit 3 where one differs.
+
+    Reads the topics (or a recording) and checkpoints, asks no worker and writes nothing.
+    """
+    from service.commands.audit_sources import LogSource, recorded
+    from service.core.audit import Findings, Source
+    from service.core.audit import audit as examine
+
+    settings = settings_of(config, sets, log)
+    findings = Findings(first)
+    with ExitStack() as held:
+        source: Source
+        if recording is None:
+            reached = held.enter_context(opened(settings))
+            source = LogSource(reached)
+            found = _of_log(checkpoints, settings, reached, findings)
+        else:
+            source = held.enter_context(recorded(recording))
+            found = ((str(path), _loader(path)) for path in checkpoints or ())
+        examine(source, settings.messages, found, findings, _Progress())
+    _print(findings, json=json)
+    if findings.differences:
+        raise CommandError(ExitCode.CHECK_FAILED, f"{findings.differences} differences")
+
+
+def _of_log(
+    files: list[Path] | None, settings: "Settings", log: "Log", findings: "Findings"
+) -> "Iterator[tuple[str, Callable[[], Checkpoint]]]":
+    """Those named must be this log's; in the folder others may have theirs."""
+    from service.core.faults import BadSnapshot
+    from service.core.snapshot import check_belongs
+    from service.worker.checkpoints import listed
+
+    ids: dict[str, str] = {topic: each.id for topic, each in log.describe().items() if each is not None}
+    if files:
+        for path in files:
+            yield str(path), _loader(path, settings.group, ids, log.partitions)
+        return
+    if not settings.checkpoint.url:
+        return
+    for path in listed(Path(settings.checkpoint.url.removeprefix("file://"))):
+        load = _loader(path)
+        try:
+            found = load()
+        except BadSnapshot:
+            yield str(path), load  # it cannot be told whose it is
+            continue
+        try:
+            check_belongs(found, settings.group, ids, log.partitions)
+        except BadSnapshot:
+            findings.note("checkpoints of other logs in the folder")
+            continue
+        yield str(path), load
+
+
+def _loader(
+    path: Path, group: str | None = None, ids: Mapping[str, str] | None = None, partitions: int = 0
+) -> "Callable[[], Checkpoint]":
+    from service.core.faults import BadSnapshot
+    from service.core.snapshot import check_belongs, decode
+    from service.worker.checkpoints import InvalidCheckpointError, read
+
+    def load() -> "Checkpoint":
+        try:
+            found = decode(read(path).payload)
+        except OSError as error:
+            raise BadSnapshot(f"it cannot be read: {error.strerror}") from None
+        except InvalidCheckpointError as error:
+            raise BadSnapshot(str(error)) from None
+        if group is not None and ids is not None:
+            check_belongs(found, group, ids, partitions)
+        return found
+
+    return load
+
+
+class _Progress:
+    """A line every few seconds."""
+
+    def __init__(self) -> None:
+        self._next_s = time.monotonic() + PROGRESS_S
+
+    def __call__(self, partition: int, offset: int) -> None:
+        from service.commands.output import message
+
+        if time.monotonic() >= self._next_s:
+            message(f"partition {partition}: outcomes up to offset {offset}")
+            self._next_s = time.monotonic() + PROGRESS_S
+
+
+def _print(findings: "Findings", *, json: bool) -> None:
+    from service.commands.output import as_json, table
+    from service.core.audit.findings import CHECKS
+
+    if json:
+        as_json(
+            {
+                "checked": {name: findings.checked[name] for name in CHECKS},
+                "differences": {
+                    name: findings.differing[name] for name in CHECKS if findings.differing[name]
+                },
+                "notes": dict(findings.notes),
+                "first": [each._asdict() for each in findings.first],
+            }
+        )
+        return
+    rows = [(name, findings.checked[name], findings.differing[name]) for name in CHECKS]
+    print(table(("checked", "count", "differences"), rows))
+    for text, count in findings.notes.items():
+        print(f"note: {count} {text}")
+    for each in findings.first:
+        print(f"\n{each.check}: {each.place}\n  {each.text}")
+    if findings.differences > len(findings.first):
+        print(f"\n... and {findings.differences - len(findings.first)} more")

@@ -1,0 +1,148 @@
+"""What became of every id of one partition, by the rules of label outcomes, written a second time.
+
+For each record: stream time advances, examples that waited too long expire in offset order, labels parked
+too long become unmatched, the record is handled, and the oldest beyond `labels.max_waiting` are evicted.
+Resolved ids are remembered first-in first-out. An auditor that took these from the worker's ledger would
+repeat its mistakes; so nothing is shared with it.
+"""
+
+from collections import OrderedDict
+from typing import Literal, NamedTuple
+
+from service.core.messages import Decision
+from service.settings import LabelSettings, LabelValue
+
+
+class Open(NamedTuple):
+    """A predicted example that waits for its label."""
+
+    id: str
+    source: int
+    at: int
+    predicted: LabelValue | None
+    epoch: int
+    features: bytes
+    updates: int
+    """How many updates its version had folded."""
+    prediction_offset: int
+    outcome_offset: int
+    """First `outcomes` record of the turn that predicted it."""
+
+
+class Early(NamedTuple):
+    """A label that waits for its example."""
+
+    id: str
+    offset: int
+    label: LabelValue
+    at: int
+    outcome_offset: int
+
+
+class Closed(NamedTuple):
+    """A resolved id that is remembered; `label` None: given up without one."""
+
+    label: LabelValue | None
+    outcome_offset: int
+
+
+class Book:
+    """The ids of one partition. `here`: offset of the `outcomes` record of the decision being made."""
+
+    def __init__(self, rules: LabelSettings) -> None:
+        self.open: OrderedDict[str, Open] = OrderedDict()
+        self.early: OrderedDict[str, Early] = OrderedDict()
+        self.closed: OrderedDict[str, Closed] = OrderedDict()
+        self.now = 0
+        """Stream time in ms."""
+        self.here = 0
+        self.rule(rules)
+
+    def rule(self, rules: LabelSettings) -> None:
+        """From now on these rules count: at the beginning, and when an epoch begins."""
+        self._rules = rules
+        self._longest_wait = (
+            None if rules.max_delay is None else round(rules.max_delay.total_seconds() * 1000)
+        )
+        self._longest_parked = round(rules.parking.total_seconds() * 1000)
+        self._forget()
+
+    def advance(self, timestamp_ms: int) -> None:
+        """A record's time; a negative one is none."""
+        self.now = max(self.now, timestamp_ms)
+
+    def next_due(self) -> Decision | None:
+        """What stream time ends next: an example, then a label."""
+        waiting = next(iter(self.open.values()), None)
+        if (
+            waiting is not None
+            and self._longest_wait is not None
+            and self.now - waiting.at > self._longest_wait
+        ):
+            return self._give_up(waiting, "expired")
+        early = next(iter(self.early.values()), None)
+        if early is not None and self.now - early.at > self._longest_parked:
+            return self._unmatched(early)
+        return None
+
+    def next_surplus(self) -> Decision | None:
+        """The oldest example beyond those that may wait."""
+        if len(self.open) <= self._rules.max_waiting:
+            return None
+        return self._give_up(next(iter(self.open.values())), "evicted")
+
+    def is_known(self, identity: str) -> bool:
+        """Whether an example of this id would be the second."""
+        return identity in self.open or identity in self.closed
+
+    def label(self, identity: str, offset: int, label: LabelValue) -> Decision | None:
+        """What a label that is not to be applied becomes; None: apply it to the open example."""
+        if identity in self.open:
+            return None
+        if identity in self.closed:
+            first = self.closed[identity].label
+            if first is None:
+                return Decision("expired", identity, None, offset, label)
+            return Decision(_again(first, label), identity, None, offset, label)
+        if identity in self.early:
+            return Decision(_again(self.early[identity].label, label), identity, None, offset, label)
+        self.early[identity] = Early(identity, offset, label, self.now, self.here)
+        return Decision("parked", identity, None, offset, label, None, self.now)
+
+    def surplus_label(self) -> Decision | None:
+        """After one more was parked: the oldest, if that was one too many."""
+        if len(self.early) <= self._rules.max_parked:
+            return None
+        return self._unmatched(next(iter(self.early.values())))
+
+    def resolve(self, identity: str, label: LabelValue | None) -> None:
+        """The id is decided for good, and remembered."""
+        del self.open[identity]
+        self.closed.pop(identity, None)
+        self.closed[identity] = Closed(label, self.here)
+        self._forget()
+
+    def oldest_outcome(self) -> int | None:
+        """The oldest `outcomes` offset that anything held here was written at."""
+        first = (
+            next((entry.outcome_offset for entry in self.open.values()), None),
+            next((entry.outcome_offset for entry in self.early.values()), None),
+            next((entry.outcome_offset for entry in self.closed.values()), None),
+        )
+        return min((offset for offset in first if offset is not None), default=None)
+
+    def _give_up(self, entry: Open, outcome: Literal["expired", "evicted"]) -> Decision:
+        self.resolve(entry.id, None)
+        return Decision(outcome, entry.id, entry.source)
+
+    def _unmatched(self, entry: Early) -> Decision:
+        del self.early[entry.id]
+        return Decision("unmatched", entry.id, None, entry.offset, entry.label)
+
+    def _forget(self) -> None:
+        while len(self.closed) > self._rules.remember:
+            self.closed.popitem(last=False)
+
+
+def _again(first: LabelValue, label: LabelValue) -> Literal["duplicate", "conflict"]:
+    return "duplicate" if first == label else "conflict"

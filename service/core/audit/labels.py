@@ -1,0 +1,214 @@
+"""Labels and decisions of one partition: what each came to, and the update that it caused, or not."""
+
+from typing import TYPE_CHECKING
+
+from msgspec import Raw
+
+from service.core.audit.book import Book, Open
+from service.core.audit.compare import differing, shown
+from service.core.audit.counts import Counts, name_of
+from service.core.audit.findings import Findings
+from service.core.audit.replica import Replica
+from service.core.audit.source import place
+from service.core.audit.turns import Turn
+from service.core.faults import BadRecord
+from service.core.features import Features
+from service.core.messages import Decision, Update
+from service.core.records import Record
+from service.settings import LabelValue, Settings
+
+if TYPE_CHECKING:
+    from service.core.audit.examples import Examples
+
+
+class Labels:
+    """Decisions in their order, and updates in theirs, against those recorded. One epoch's."""
+
+    def __init__(
+        self,
+        replica: Replica,
+        partition: int,
+        settings: Settings,
+        book: Book,
+        counts: Counts,
+        findings: Findings,
+    ) -> None:
+        self.replica, self.partition, self.book, self.counts = replica, partition, book, counts
+        self.settings, self._findings, self._model = settings, findings, replica.model
+        self._recorded: list[tuple[Decision, int]] = []
+        self._cursor = 0
+
+    # --- decisions --------------------------------------------------------------------------------
+
+    def begin(self, turn: Turn) -> None:
+        """These decisions are to be explained."""
+        self._recorded, self._cursor, self._last = turn.decisions, 0, turn.last_offset
+        self._point()
+
+    def _point(self) -> None:
+        self.book.here = self._recorded[self._cursor][1] if self.undecided() else self._last
+
+    def undecided(self) -> bool:
+        """Whether recorded decisions are left in this turn."""
+        return self._cursor < len(self._recorded)
+
+    def recorded(self) -> Decision | None:
+        """The next recorded decision."""
+        return self._recorded[self._cursor][0] if self.undecided() else None
+
+    def decided(self, made: Decision) -> None:
+        """Compare a decision with the one recorded at its place."""
+        told, offset = self._recorded[self._cursor] if self.undecided() else (None, self._last)
+        self._cursor += 1
+        self.counts.decided(made)
+        self._findings.check(
+            "decisions",
+            f"outcomes-{self.partition} offset {offset}",
+            told is not None and not differing(told, made),
+            lambda: f"decision {shown(told)} should be {shown(made)}",
+        )
+        self._point()
+
+    def end(self) -> None:
+        """Whatever is left was decided by nobody."""
+        for told, offset in self._recorded[self._cursor :]:
+            self._findings.check(
+                "decisions",
+                f"outcomes-{self.partition} offset {offset}",
+                False,
+                f"decision {shown(told)} follows from nothing",
+            )
+        self._cursor = len(self._recorded)
+
+    # --- labels -----------------------------------------------------------------------------------
+
+    def take(self, record: Record, examples: "Examples") -> None:
+        """A label record was consumed."""
+        try:
+            identity, label = self._model.reader.label(record)
+            self._limited(label)
+        except BadRecord as fault:
+            examples.dead(record, fault.reason)
+            self.decided(Decision("invalid", None, None, record.offset))
+            return
+        made = self.book.label(identity, record.offset, label)
+        if made is None:
+            self.apply(self.book.open[identity], record.offset, label)
+            return
+        self.decided(made)
+        if made.outcome == "parked" and (surplus := self.book.surplus_label()) is not None:
+            self.decided(surplus)
+
+    def _limited(self, label: LabelValue) -> None:
+        seen = self.counts.life.actual
+        full = len(seen) >= self.settings.labels.max_classes and name_of(label) not in seen
+        if not self._model.classes and full:
+            raise BadRecord("unknown-label", "one class too many")
+
+    def apply(self, entry: Open, label_offset: int, label: LabelValue) -> None:
+        """The label meets its example: counted, learned from if due, and the id is resolved."""
+        mistaken = entry.predicted != label
+        self.counts.judged(
+            label,
+            mistaken=mistaken,
+            of_epoch=entry.epoch == self._model.epoch,
+            waiting=len(self.book.open),
+        )
+        self.book.resolve(entry.id, label)
+        self._learned(entry, label, mistaken=mistaken)
+        self.decided(Decision("applied", entry.id, entry.source, label_offset, label, entry.predicted))
+
+    # --- updates ----------------------------------------------------------------------------------
+
+    def _learned(self, entry: Open, label: LabelValue, *, mistaken: bool) -> None:
+        """An update must be there exactly where one is due."""
+        model, p = self._model, self.partition
+        x = self._features(entry.features)
+        due: Update | None = None
+        before = model.version()
+        if x is not None and model.reader.knows(label):
+            must, predicted = model.decide(x, label)
+            behind = 0
+            if self.settings.learner.delay_policy == "issued" and entry.epoch == model.epoch:
+                must, predicted = mistaken, entry.predicted
+                behind = sum(model.updates) - entry.updates
+            if must:
+                clock = [count + (q == p) for q, count in enumerate(model.clock)]
+                n, raw = model.updates[p] + 1, Raw(entry.features)
+                due = Update(
+                    model.epoch, n, clock, entry.id, label, predicted, raw, entry.source, before, behind
+                )
+        model.clock[p] += 1
+        self._meet(entry, label, due)
+
+    def _features(self, raw: bytes) -> Features | None:
+        try:
+            return self._model.features(raw)
+        except BadRecord:  # predicted in an older epoch, under other settings
+            return None
+
+    def _meet(self, entry: Open, label: LabelValue, due: Update | None) -> None:
+        """Compare what is due with what is recorded next, and fold the latter."""
+        self._drop_strangers(entry)
+        found = self.replica.peek(self.partition)
+        its_own = found is not None and (found[1].source, found[1].id) == (entry.source, entry.id)
+        if due is None:
+            self._findings.check(
+                "labels without update",
+                f"updates-{self.partition}" if found is None else place(found[0]),
+                not its_own,
+                lambda: f"an update for {entry.id!r}, label {shown(label)}, where the model does not err",
+            )
+        elif not its_own or found is None:
+            self._findings.check(
+                "updates",
+                f"updates-{self.partition}",
+                False,
+                f"no update {due.n} for {entry.id!r}, label {shown(label)}, where one was due",
+            )
+        else:
+            record, told = found
+            leave = () if self._model.learner.averaged else ("clock",)
+            wrong = differing(told, due, leave=leave)
+            if leave and told.clock[self.partition] != due.clock[self.partition]:
+                wrong += (
+                    f"; clock is {told.clock}, entry {self.partition} should be {due.clock[self.partition]}"
+                )
+            self._findings.check("updates", place(record), not wrong, wrong)
+        if its_own:
+            self._fold()
+
+    def _fold(self) -> None:
+        clock, before = self._model.clock, self._model.updates[self.partition]
+        self.replica.fold(self.partition)
+        self._model.clock = clock
+        if self._model.updates[self.partition] > before:
+            self.counts.updated()
+
+    def _drop_strangers(self, entry: Open) -> None:
+        """Updates of examples that do not wait, and are not the one at hand, are due to nothing."""
+        while (found := self.replica.peek(self.partition)) is not None:
+            told = found[1]
+            waiting = self.book.open.get(told.id)
+            if told.id == entry.id or (waiting is not None and waiting.source == told.source):
+                return
+            if self._may_come(told):
+                return
+            self._stranger(*found)
+
+    def _may_come(self, told: Update) -> bool:
+        """An example that is still to be predicted may be learned from later in this turn."""
+        return told.id not in self.book.closed
+
+    def _stranger(self, record: Record, told: Update) -> None:
+        self._findings.check(
+            "updates", place(record), False, f"update {told.n} for {told.id!r} follows from no label"
+        )
+        self._fold()
+
+    def unexplained(self, updates: int | None) -> None:
+        """Before the own version is `updates` (None: the epoch is over), all of them must have been due."""
+        while (found := self.replica.peek(self.partition)) is not None:
+            if updates is not None and found[1].n > updates:
+                return
+            self._stranger(*found)
