@@ -82,6 +82,10 @@ def _slope(x: Raw) -> bool:
     return x.get("a", 0) - x.get("b", 0) + 0.5 > 0
 
 
+def _heavy(x: Raw) -> bool:
+    return x.get("a", 0) + x.get("c", 0) > 1.5
+
+
 def _both(x: Raw) -> bool:
     return x.get("a", 0) == 1 and x.get("b", 0) == 1
 
@@ -132,7 +136,7 @@ CASES: Mapping[str, Case] = {
     "kernel perceptron": _case("kernel-perceptron"),
     "kernel perceptron, rbf": _case("kernel-perceptron", kernel="rbf", width=2.0, tie="positive"),
     "kernel perceptron, budget": _case("kernel-perceptron", degree=3, budget=3),
-    "winnow": _case("winnow", threshold=1.5),
+    "winnow": _case("winnow", _heavy, threshold=1.5),
     "balanced winnow": _case("balanced-winnow", eta=0.3),
     "littlestone winnow": _case("littlestone-winnow", _either, BOOLEAN, threshold=2.0),
     "littlestone winnow, zero": _case(
