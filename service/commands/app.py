@@ -28,6 +28,7 @@ VERBS: dict[str, str] = {
     "record": "service.commands.record:record",
     "topics": "service.commands.topics:topics",
     "checkpoint": "service.commands.checkpoint:checkpoint",
+    "reset": "service.commands.reset:reset",
     "config": "service.commands.config:config",
     "learners": "service.commands.learners:learners",
     "teach": "service.commands.teach:teach",

@@ -23,17 +23,27 @@ def status(
     json: Json = False,
 ) -> None:
     """Print tallies, lag and version from the committed offsets and the newest outcomes."""
+    from service.commands import epochs_told as told
     from service.commands.output import as_json, table
     from service.commands.progress import summary
+    from service.core.changes import changes
+    from service.worker.epochs import newest_epochs
 
     settings = settings_of(config, sets, log)
     with opened(settings) as reached:
         found = read(reached, settings, fold=model)
         lags = lag(reached)
+        epochs = newest_epochs(reached)
+    changed = changes(epochs[1].settings, epochs[0].settings) if len(epochs) > 1 else []
     if json:
-        as_json({**found.as_dict(), "lag": {str(p): both for p, both in lags.items()}})
+        epoch = told.numbered(epochs[0], changed) if epochs else None
+        as_json({**found.as_dict(), "lag": {str(p): both for p, both in lags.items()}, "epoch": epoch})
         return
     print(summary(found))
+    if epochs:
+        print(f"\nepoch {epochs[0].epoch}, from {told.start(epochs[0].base)}")
+    for line in told.changed(changed):
+        print(f"  {line}")
     print()
     rows = [(p, both["examples"], both["labels"]) for p, both in lags.items()]
     print(table(("partition", "examples behind", "labels behind"), rows))
@@ -48,10 +58,11 @@ def read(log: "Log", settings: "Settings", *, fold: bool) -> "Report":
     from service.core.standing import certificate, standing
     from service.log.newest import newest_record
     from service.worker.assignment import fold_updates
+    from service.worker.epochs import newest_number
 
     counts: list[PartitionCounts] = []
     newest_tallies: list[tuple[int, Tally]] = []
-    epoch, updates = 0, [0] * log.partitions
+    epoch, updates = newest_number(log), [0] * log.partitions
     for p in range(log.partitions):
         newest = newest_record(log, "outcomes", p)
         tallies = None if newest is None else read_outcomes(newest).tallies
@@ -60,9 +71,9 @@ def read(log: "Log", settings: "Settings", *, fold: bool) -> "Report":
             continue
         life = tallies.life
         counts.append(PartitionCounts(life, _held(life.examples), _held(life.labels)))
-        epoch = max(epoch, read_outcomes(newest).model.epoch)
-        updates[p] = tallies.epoch.updates
-        newest_tallies.append((read_outcomes(newest).model.epoch, tallies.epoch))
+        worked_in = read_outcomes(newest).model.epoch
+        updates[p] = tallies.epoch.updates if worked_in == epoch else 0
+        newest_tallies.append((worked_in, tallies.epoch))
     if not fold:
         return report(counts, settings.learner.kind, ModelSummary(epoch, tuple(updates)))
     model = fold_updates(log, settings, None).model

@@ -62,9 +62,11 @@ class Fold:
                     self._foreign = self._differs()
                     if self._inherited:
                         return False
+            elif self._foreign:
+                pass
             elif message.epoch in self._inherited:
                 self._inherit(partition, message)
-            elif not self._foreign:
+            else:
                 self.model.follow(partition, message)
             self.model.begin()  # a fold is never taken back; its journal would grow as large as the log
             self.next_offsets[partition] = record.offset + 1

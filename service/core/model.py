@@ -180,6 +180,12 @@ class Model:
                 f"updates-{partition}: update {update.n} of epoch {update.epoch}, on which this epoch is based, "
                 f"cannot be read under its settings ({error}); base an epoch on one of the same features"
             ) from None
+        for label in (update.label, update.predicted):
+            if label is not None and not self.reader.knows(label):
+                raise BadLog(
+                    f"updates-{partition}: update {update.n} of epoch {update.epoch}, on which this epoch is based, "
+                    f"is of class {label!r}, which its settings do not declare; base an epoch on one of the same classes"
+                )
         self._fold(partition, x, update.label, update.predicted, 0)
         self._encoded = None
 

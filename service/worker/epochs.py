@@ -1,14 +1,16 @@
 """The epoch that a log is in: what fixed every result so far, and must be what is set now.
 
 The first worker begins epoch 1 in all partitions of `updates`, in one fenced transaction. Afterwards a
-worker whose settings differ is refused; an epoch is never changed in place.
+worker whose settings differ is refused; an epoch is never changed in place. `worker/reset.py` begins the
+next one.
 """
 
 from collections.abc import Sequence
 
-from service.core.messages import Epoch, encode
+from service.core.messages import Epoch, encode, read_update
 from service.core.model import changed_settings, first_epoch
-from service.core.records import Outgoing
+from service.core.records import Outgoing, Record
+from service.log.newest import newest_record
 from service.log.protocol import Fenced, Log, Refused
 from service.settings import Settings
 
@@ -49,5 +51,43 @@ def refuse_changed(epoch: Epoch, settings: Settings) -> None:
         listed = "\n  ".join(changed)
         raise Refused(
             f"the settings differ from those of epoch {epoch.epoch}, which fixed every result in this log:\n"
-            f"  {listed}\nSet them back, or take another log.prefix and replay the inputs there."
+            f"  {listed}\nSet them back; or begin the next epoch with them: `mistakebound reset` shows what that "
+            "means, `mistakebound reset --execute` does it."
         )
+
+
+def newest_number(log: Log) -> int:
+    """The number of the epoch that a log is in; 0 before the first. Raises BadLog, Unreachable."""
+    newest = _newest(log)[1]
+    return 0 if newest is None else read_update(newest).epoch
+
+
+def newest_epochs(log: Log) -> list[Epoch]:
+    """The epoch that a log is in and the one before it, newest first; fewer where there are fewer, or where
+    their records were deleted. Found by bisection, not by reading all. Raises BadLog, Unreachable."""
+    partition, newest = _newest(log)
+    if newest is None:
+        return []
+    number = read_update(newest).epoch
+    found = (_first(log, partition, newest.offset, each) for each in (number, number - 1) if each > 0)
+    return [epoch for epoch in found if epoch is not None]
+
+
+def _newest(log: Log) -> tuple[int, Record | None]:
+    """The partition of `updates` that is quickest to search, and its newest record."""
+    partition = min(range(log.partitions), key=lambda p: log.high_watermark("updates", p))
+    return partition, newest_record(log, "updates", partition)
+
+
+def _first(log: Log, partition: int, end: int, number: int) -> Epoch | None:
+    """The record that begins the epoch, at or below offset `end`. Epochs follow each other in the log."""
+    low, high = log.low_watermark("updates", partition), end
+    while low < high:
+        middle = (low + high) // 2
+        record = next(iter(log.read("updates", partition, middle)))
+        if read_update(record).epoch < number:
+            low = record.offset + 1
+        else:
+            high = middle
+    message = read_update(next(iter(log.read("updates", partition, low))))
+    return message if isinstance(message, Epoch) and message.epoch == number else None

@@ -1,0 +1,52 @@
+"""Epochs as a person reads them: their settings, what they start from, and what changed."""
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from msgspec import to_builtins
+from msgspec.json import encode
+
+from service.core.changes import Change, changes
+from service.core.messages import Base, Epoch
+from service.settings import Settings
+
+
+def version(base: Base) -> str:
+    """As `reset --to` takes it: `EPOCH:u0,u1,...`."""
+    return f"{base.epoch}:{numbers(base.updates)}"
+
+
+def numbers(counts: Iterable[int]) -> str:
+    """One count for each partition."""
+    return ",".join(map(str, counts))
+
+
+def start(base: Base | None) -> str:
+    """What an epoch starts from."""
+    return "nothing" if base is None else f"version {version(base)}"
+
+
+def value(found: Any) -> str:
+    """A setting's value; `unset` where there is none."""
+    return "unset" if found is None else encode(found).decode()
+
+
+def of_epoch(epoch: Epoch) -> list[str]:
+    """Its settings that differ from the defaults."""
+    return [f"{each.key} = {value(each.after)}" for each in changes(Settings().of_epoch(), epoch.settings)]
+
+
+def changed(differing: Sequence[Change]) -> list[str]:
+    """Each with both values."""
+    return [f"{each.key}: {value(each.before)} -> {value(each.after)}" for each in differing]
+
+
+def as_json(differing: Sequence[Change]) -> dict[str, Any]:
+    """Key -> both values."""
+    return {each.key: {"before": each.before, "after": each.after} for each in differing}
+
+
+def numbered(epoch: Epoch, differing: Sequence[Change]) -> dict[str, Any]:
+    """An epoch in `status --json`."""
+    base = None if epoch.base is None else to_builtins(epoch.base)
+    return {"number": epoch.epoch, "base": base, "changed": as_json(differing)}
