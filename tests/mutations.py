@@ -427,11 +427,18 @@ def _noticed(copy: Path, kind: str) -> tuple[bool, str]:
     told, tell = os.pipe()
     child = os.fork()
     if child == 0:
-        os.close(told)
-        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
-        os.dup2(1, 2)
-        os.write(tell, _first_failure(copy, kind).encode())
-        os._exit(0)
+        found = "the child broke"
+        try:
+            os.close(told)
+            os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+            os.dup2(1, 2)
+            found = _first_failure(copy, kind)
+        except BaseException as error:
+            found = f"the child broke: {error!r}"
+            raise
+        finally:
+            os.write(tell, found.encode())
+            os._exit(0)
     os.close(tell)
     with os.fdopen(told, "rb") as pipe:
         by = pipe.read().decode()
@@ -468,8 +475,7 @@ def _first_failure(copy: Path, kind: str) -> str:
 
 
 if __name__ == "__main__":
-    import hypothesis  # noqa: F401 - loaded once, for all children
-    import numpy as np  # noqa: F401
+    import numpy as np  # noqa: F401 - loaded once, for all children
     import pytest
     import river.datasets  # noqa: F401
     import scipy.optimize  # noqa: F401

@@ -90,7 +90,7 @@ def _length(model: Model) -> float | None:
     if isinstance(learner, KernelPerceptron):
         return learner.norm() if settings.budget is None else None
     if settings.kind == "winnow":  # all weights are positive: u >= 0
-        return None if settings.threshold else max(0.0, *learner.theta().values(), 0.0)
+        return None if settings.threshold else max(0.0, max(learner.theta().values(), default=0.0))
     if settings.kind == "balanced-winnow":
         return max((abs(value) for value in learner.theta().values()), default=0.0)
     if settings.kind in ("littlestone-winnow", "elimination", "con", "halving"):

@@ -129,7 +129,8 @@ class Metrics:
             self._of.bound.remove(*labels)
             self._of.bounded.remove(*labels)
         for labels, bound in said.items():
-            self._of.bound.labels(*labels).set(bound.value)
+            # Rounding aside, a bound that holds is never below its count: an alert compares the two.
+            self._of.bound.labels(*labels).set(max(bound.value, bound.count) if bound.holds else bound.value)
             self._of.bounded.labels(*labels).set(bound.count)
         self._said = set(said)
 

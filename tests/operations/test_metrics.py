@@ -372,6 +372,13 @@ def test_a_bound_stands_beside_the_count_it_bounds() -> None:
     assert samples(metrics)["bounded_count", ("updates", "Novikoff")] == 41
 
 
+def test_rounding_raises_no_alarm() -> None:
+    """A bound that holds is not below its count by the last bit: the alert compares the two."""
+    metrics = binary()
+    metrics.bounds([Bound("Novikoff", 2.9999999999999996, 3, True, "updates", "R = 1")])
+    assert samples(metrics)["mistake_bound", ("updates", "Novikoff")] == 3
+
+
 @pytest.mark.parametrize(("count", "labelled"), [(20, True), (21, False), (0, False)])
 def test_classes_are_labels_up_to_twenty(count: int, labelled: bool) -> None:
     """More classes, or an open set, keep the totals and lose the label."""
