@@ -56,6 +56,8 @@ class Book:
         self.now = 0
         """Stream time in ms."""
         self.here = 0
+        self.newest_source = -1
+        """Offset of the newest example consumed."""
         self.rule(rules)
 
     def rule(self, rules: LabelSettings) -> None:

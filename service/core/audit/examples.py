@@ -44,6 +44,7 @@ class Examples:
     def take(self, record: Record) -> None:
         """An example record was consumed."""
         book = self._labels.book
+        book.newest_source = record.offset
         try:
             identity, raw = self._model.reader.example(record)
             x = self._model.features(raw)

@@ -190,15 +190,12 @@ class Labels:
         while (found := self.replica.peek(self.partition)) is not None:
             told = found[1]
             waiting = self.book.open.get(told.id)
-            if told.id == entry.id or (waiting is not None and waiting.source == told.source):
-                return
-            if self._may_come(told):
+            its_turn_may_come = told.source > self.book.newest_source or (
+                waiting is not None and waiting.source == told.source
+            )
+            if told.source == entry.source or its_turn_may_come:
                 return
             self._stranger(*found)
-
-    def _may_come(self, told: Update) -> bool:
-        """An example that is still to be predicted may be learned from later in this turn."""
-        return told.id not in self.book.closed
 
     def _stranger(self, record: Record, told: Update) -> None:
         self._findings.check(
