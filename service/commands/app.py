@@ -30,6 +30,7 @@ VERBS: dict[str, str] = {
     "checkpoint": "service.commands.checkpoint:checkpoint",
     "reset": "service.commands.reset:reset",
     "config": "service.commands.config:config",
+    "seed": "service.commands.seed:seed",
     "learners": "service.commands.learners:learners",
     "teach": "service.commands.teach:teach",
     "health": "service.commands.health:health",

@@ -79,8 +79,8 @@ def replay(
     settings = settings_of(config, sets, log)
     expectations = [Expectation(text) for text in expect or ()]
     wanted = Wanted(delay, epochs, shuffle, seed, add_a_feature)
-    content = _content(file)
-    found_source = Source(_form(file, source, content), content, settings)
+    content = content_of(file)
+    found_source = Source(form_of(file, source, content), content, settings)
     if fit_scale:
         print(scale_of(found_source), end="")
         return
@@ -110,7 +110,8 @@ def replay(
         raise CommandError(ExitCode.CHECK_FAILED, "\n".join(failures))
 
 
-def _content(file: str) -> bytes:
+def content_of(file: str) -> bytes:
+    """The file's bytes; `-` is stdin. Raises CommandError."""
     import sys
 
     if file == "-":
@@ -128,7 +129,8 @@ def _write(path: Path, content: bytes) -> None:
         raise CommandError(ExitCode.USAGE, f"--report: {path} cannot be written: {error.strerror}") from None
 
 
-def _form(file: str, source: str | None, content: bytes) -> str:
+def form_of(file: str, source: str | None, content: bytes) -> str:
+    """`recording`, or a form of labelled data: as asked for, else by content and name. Raises CommandError."""
     from service.commands.choices import chosen
 
     forms = ("recording", "csv", "svmlight", "jsonl")

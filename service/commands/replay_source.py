@@ -1,6 +1,6 @@
 """A file to replay, a recording or labelled data: through the worker's step, or only looked at for its scale."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict, replace
 from typing import NamedTuple
 
@@ -11,7 +11,7 @@ from service.commands.output import message
 from service.commands.replay_options import Wanted
 from service.commands.settings_keys import shown, toml_key
 from service.core import features
-from service.core.applied import Applied
+from service.core.applied import Applied, AppliedRows
 from service.core.comparators import Comparison
 from service.core.comparators import compare as comparing
 from service.core.faults import BadRecord
@@ -27,7 +27,7 @@ from service.core.report import Report
 from service.core.scaling import fitted
 from service.core.state import State
 from service.core.step import Step
-from service.settings import FeatureSettings, Settings
+from service.settings import FeatureSettings, LearnerSettings, Settings
 
 
 class Source(NamedTuple):
@@ -40,6 +40,17 @@ class Source(NamedTuple):
     def rows(self) -> list[Row]:
         """Labelled data's rows. Raises CommandError, naming the line."""
         return list(READERS[self.form](text_lines(self.content)))
+
+    def labelled_rows(self) -> Iterable[Row]:
+        """Labelled data, or what a recording's labels were applied to, in the order applied."""
+        if self.form != "recording":
+            return self.rows()
+        header, records = begin(self.content.splitlines(keepends=True))
+        rows = AppliedRows()
+        # A perceptron stands in for the learner: which labels are applied does not depend on it.
+        plain = self.settings.model_copy(update={"learner": LearnerSettings(kind="perceptron")})
+        replay_records(records, plain, header.partitions, taken=rows.see)
+        return rows.rows
 
     def replayed(
         self, wanted: Wanted, progress: Callable[[State], None], *, compare: bool = False

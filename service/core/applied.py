@@ -1,11 +1,12 @@
 """The labelled examples of a replay in the order in which their labels were applied, read off its steps."""
 
-from msgspec import UNSET, Raw
+from msgspec import UNSET, Raw, json
 
 from service.core.comparators import Judged
 from service.core.messages import read_outcomes, read_prediction
 from service.core.model import Model
 from service.core.records import Outgoing, Record
+from service.core.replay import Row
 from service.core.step import Step
 
 
@@ -38,6 +39,27 @@ class Applied:
                         raw, score, predicted = waiting
                         x = self._model.features(raw)
                         self.judged.append(Judged(x, decision.label == positive, score, predicted))
+
+
+class AppliedRows:
+    """Shown every step of a replay, it keeps the labelled examples as rows, `rows`, in the order applied."""
+
+    def __init__(self) -> None:
+        self.rows: list[Row] = []
+        self._waiting: dict[tuple[int, int], Raw] = {}
+
+    def see(self, step: Step) -> None:
+        """The step's predictions wait; those whose labels it applied are rows."""
+        for output in step.transaction.outputs:
+            if output.topic == "predictions":
+                told = read_prediction(_record(output))
+                self._waiting[output.partition, told.source] = told.features
+            elif output.topic == "outcomes":
+                for decision in read_outcomes(_record(output)).decisions:
+                    if decision.outcome == "applied" and decision.id is not None:
+                        assert decision.source is not None
+                        raw = self._waiting.pop((output.partition, decision.source))
+                        self.rows.append(Row(decision.id, json.decode(raw), decision.label))
 
 
 def _record(output: Outgoing) -> Record:

@@ -72,6 +72,17 @@ class Fold:
             self.next_offsets[partition] = record.offset + 1
         return True
 
+    def must_be_whole(self) -> None:
+        """Raises BadLog where updates are missing that the epoch is based on."""
+        for epoch, versions in () if self._foreign else self._inherited.items():
+            for p, n in enumerate(versions):
+                known = self._folded.get((epoch, p), 0)
+                if known < n:
+                    raise BadLog(
+                        f"updates-{p} holds {known} of the {n} updates of epoch {epoch} on which the present epoch "
+                        "is based; a topic was truncated or written by others"
+                    )
+
     def _inherit(self, partition: int, update: Update) -> None:
         known = self._folded.get((update.epoch, partition), 0)
         if known < update.n <= self._inherited[update.epoch][partition]:

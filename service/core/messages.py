@@ -157,6 +157,9 @@ class Update(Struct, frozen=True, omit_defaults=True):
     model: Version
     behind: int = 0
     """`issued` only: how many of the model's updates came after the prediction that decided this one."""
+    seed: bool = False
+    """Learned from data given beforehand: of an epoch of its own, no mistake on a published prediction.
+    `source` is then a row's place, and no offset."""
 
 
 class Base(Struct, frozen=True):

@@ -55,6 +55,7 @@ def fold_updates(log: Log, settings: Settings, checkpoint: Checkpoint | None) ->
     if fold.epoch is None:
         raise Refused("`updates` holds no epoch; start the worker with `mistakebound run` first")
     refuse_changed(fold.epoch, settings)
+    fold.must_be_whole()
     return fold
 
 

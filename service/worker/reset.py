@@ -173,15 +173,17 @@ def execute(log: Log, settings: Settings, plan: Plan, wait_s: float) -> None:
     for attempt in range(ATTEMPTS):
         session = log.join(SLOT)
         try:
-            generation = _alone(session, log.partitions, wait_s)
+            generation = alone(session, log.partitions, wait_s)
             positions = session.committed(range(log.partitions))
-            _must_not_be_lost(log, settings, positions)
+            check_positions(log, settings, positions)
             now = planned(log, settings, plan.begins.base)
             if now is not None and attempt and now.follows == plan.begins:
                 return  # the attempt before was committed, only its answer was lost
             if now is None or now.follows != plan.follows:
                 raise Refused("another epoch has begun since the plan was made; look at the plan again")
-            _write(log, session, generation, now.begins, positions)
+            value = encode(now.begins)
+            records = [Outgoing("updates", p, None, value) for p in range(log.partitions)]
+            write(log, session, generation, records, plan.follows, now.begins, positions)
             return
         except (Fenced, TransactionFailed):
             if attempt == ATTEMPTS - 1:
@@ -192,7 +194,7 @@ def execute(log: Log, settings: Settings, plan: Plan, wait_s: float) -> None:
             session.close(LEAVE_S)
 
 
-def _alone(session: Session, partitions: int, wait_s: float) -> int:
+def alone(session: Session, partitions: int, wait_s: float) -> int:
     """The generation in which all partitions are ours. Raises Refused when they are not in time."""
     deadline = time.monotonic() + wait_s
     while True:
@@ -201,17 +203,18 @@ def _alone(session: Session, partitions: int, wait_s: float) -> int:
             return polled.generation
         if time.monotonic() > deadline:
             raise Refused(
-                f"only {len(polled.partitions)} of {partitions} partitions were given to `reset` within "
+                f"only {len(polled.partitions)} of {partitions} partitions were given to this command within "
                 f"{wait_s:g} s: other workers of the group are running; stop them first"
             )
 
 
 def must_not_be_lost(log: Log, settings: Settings) -> None:
     """Raises Refused where work was done and the group's positions are lost."""
-    _must_not_be_lost(log, settings, log.group_positions())
+    check_positions(log, settings, log.group_positions())
 
 
-def _must_not_be_lost(log: Log, settings: Settings, positions: Mapping[int, Position | None]) -> None:
+def check_positions(log: Log, settings: Settings, positions: Mapping[int, Position | None]) -> None:
+    """As `must_not_be_lost`, for positions at hand."""
     for p, position in positions.items():
         if position is None and any(newest_record(log, topic, p) is not None for topic in _WORK):
             raise Refused(
@@ -221,11 +224,16 @@ def _must_not_be_lost(log: Log, settings: Settings, positions: Mapping[int, Posi
             )
 
 
-def _write(
-    log: Log, session: Session, generation: int, epoch: Epoch, positions: Mapping[int, Position | None]
+def write(
+    log: Log,
+    session: Session,
+    generation: int,
+    records: Sequence[Outgoing],
+    follows: Epoch | None,
+    newest: Epoch,
+    positions: Mapping[int, Position | None],
 ) -> None:
-    value = encode(epoch)
-    records = [Outgoing("updates", p, None, value) for p in range(log.partitions)]
+    """Write records, the last of which begin the epoch `newest` after `follows`, with the positions as they are."""
     known = {p: position for p, position in positions.items() if position is not None}
     if known:
         session.commit(Transaction(records, known), generation)
@@ -236,6 +244,11 @@ def _write(
         if session.poll(0.0).generation != generation:
             raise StaleGeneration("the group has moved on")
         found = history(log)
-        return () if found is not None and found.newest == epoch else records
+        last = None if found is None else found.newest
+        if last == newest:
+            return ()  # the attempt before was committed, only its answer was lost
+        if last != follows:
+            raise Refused("another epoch has begun since the plan was made; look at the plan again")
+        return records
 
     log.exclusively(decide)

@@ -64,6 +64,8 @@ class _Chain:
                 + ("it is there twice" if update.n <= self._n else f"update {self._n + 1} is missing")
             ),
         )
+        if update.seed:
+            self._findings.note("seeds: what they were learned from is not in the log")
         version = update.model.updates
         if len(version) != len(self._version) or len(update.clock) != len(self._version):
             raise BadLog(f"{where}: its version has {len(version)} partitions, not {len(self._version)}")
