@@ -80,7 +80,7 @@ def kafka_of_compose(tmp_path: Path) -> Iterator[str]:
     properties = {
         name.removeprefix("KAFKA_").lower().replace("_", "."): moved_here(str(value), moved)
         for name, value in services()["kafka"]["environment"].items()
-        if name.startswith("KAFKA_")
+        if name.startswith("KAFKA_") and not name.endswith("_OPTS")  # those are the JVM's
     }
     node = Node(tmp_path / "kafka", properties)
     try:
