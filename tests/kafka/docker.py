@@ -45,6 +45,8 @@ def broker() -> Iterator[str]:
     (port,) = free_ports(1)
     container = DockerContainer(IMAGE).with_bind_ports(9092, port)
     ends = {
+        "process.roles": "broker,controller",
+        "node.id": "1",
         "controller.quorum.voters": "1@localhost:9093",
         "listeners": "PLAINTEXT://:9092,CONTROLLER://:9093",
         "advertised.listeners": f"PLAINTEXT://127.0.0.1:{port}",

@@ -334,7 +334,7 @@ def poll_until_assigned_anew(worker: Worker) -> Polled:
 
 
 def test_work_of_a_partition_that_left_is_refused(make_log, open_log, start) -> None:
-    """Another did the work meanwhile; without having polled since, the first one's is refused."""
+    """Another did the work meanwhile: the first one's is refused, and nothing delivered till it joins."""
     log = make_log()
     log.append(example(0, b"%d" % n) for n in range(3))
     worker = start(log)
@@ -345,6 +345,11 @@ def test_work_of_a_partition_that_left_is_refused(make_log, open_log, start) -> 
         worker.commit(RECORDS)
 
     assert values(log, "predictions", 0) == PAYLOADS
+    log.append([example(0, b"new")])
+    before = worker.generation
+    polled = worker.session.poll(PATIENCE_S)
+    assert polled.records == ()
+    assert polled.generation > before
 
 
 def test_a_partition_that_left_and_came_back_within_one_poll_starts_anew(make_log, open_log, start) -> None:

@@ -3,14 +3,16 @@
 import shutil
 import subprocess
 
+MISSING = (
+    "promtool is not on the PATH; install it (Debian and Ubuntu: apt-get install prometheus; "
+    "macOS: brew install prometheus), or leave these tests out with: pytest -m 'not promtool'"
+)
+
 
 def lint(page: bytes) -> str:
     """What `promtool check metrics` says about a page in text format; empty when it is clean."""
     promtool = shutil.which("promtool")
-    assert promtool is not None, (
-        "promtool is not on the PATH; install it (Debian and Ubuntu: apt-get install prometheus; "
-        "macOS: brew install prometheus), or leave these tests out with: pytest -m 'not promtool'"
-    )
+    assert promtool is not None, MISSING
     done = subprocess.run(
         [promtool, "check", "metrics"], input=page, capture_output=True, timeout=60, check=False
     )

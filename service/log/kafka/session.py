@@ -187,7 +187,12 @@ class KafkaSession:
             offsets = (position.examples, position.metadata), (position.labels, "")
             for topic, (offset, metadata) in zip(INPUTS, offsets, strict=True):
                 positions[self._names.at(topic, partition)] = OffsetAndMetadata(offset, metadata, -1)
-        return Receipt(self._writer.write(transaction.outputs, positions, self._assignments.member))
+        try:
+            return Receipt(self._writer.write(transaction.outputs, positions, self._assignments.member))
+        except StaleGeneration:
+            # The client would only hear of it with a heartbeat, and deliver more of what is not ours.
+            self._consumer._coordinator.request_rejoin()
+            raise
 
     def close(self, timeout_s: float) -> None:
         """Leave the group and release the writer."""
