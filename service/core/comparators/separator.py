@@ -50,7 +50,7 @@ def best_separator(examples: Sequence[tuple[Features, bool]]) -> Separator:
     if not examples:
         raise NoSeparator("there is no labelled example")
     try:
-        from scipy import optimize, sparse  # type: ignore[import-untyped]
+        from scipy import optimize, sparse
     except ImportError:
         raise NoSeparator("the best separator needs scipy: pip install 'mistakebound[comparators]'") from None
     names: dict[str, int] = {}
