@@ -64,17 +64,7 @@ def unmet(settings: Settings, partitions: int | None = None) -> Iterator[Unmet]:
             f"voted-perceptron needs one partition, for the order of its vectors matters; there are {partitions}",
             "Take a log or recording of one partition, or the averaged-perceptron",
         )
-    yield from _of_margin(learner)
     yield from _of_concepts(learner)
-
-
-def _of_margin(learner: LearnerSettings) -> Iterator[Unmet]:
-    if learner.kind == "margin-perceptron" and learner.margin == 0.0:
-        yield Unmet(
-            "learner.margin",
-            "margin-perceptron updates below the margin; with 0 it would never make its first update",
-            "Set learner.margin above 0, or take the perceptron",
-        )
 
 
 def _of_concepts(learner: LearnerSettings) -> Iterator[Unmet]:

@@ -1,0 +1,100 @@
+"""Every learner survives being killed: the model it comes back with is the one it would have had, to the bit."""
+
+import json
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import pytest
+
+from service.commands.settings_keys import shown
+from service.core.messages import read_prediction
+from service.core.records import Outgoing
+from service.core.replay import Row, as_stream, replay_rows
+from service.settings import Settings
+from service.worker.assignment import fold_updates
+from tests.core.every_kind import CASES, Case
+from tests.faults.children import Child, Children, until
+from tests.faults.deployment import PATIENCE_S, Deployment
+from tests.faults.stream import BEGUN_MS
+from tests.operations.command_line import run
+
+EXAMPLES = 300
+DELAY = 5
+RULES = {"batch": {"max_records": 10}, "checkpoint": {"every_updates": 7}}
+FORMS = {case.kind: name for name, case in reversed(CASES.items())}
+"""One form of each kind: the first in the table."""
+MORE = (
+    "perceptron, open classes",
+    "averaged perceptron, three classes",
+    "kernel perceptron, budget",
+    "littlestone winnow, zero",
+    "elimination, disjunctions",
+)
+"""Forms with a state of another make."""
+
+
+def flags(settings: Mapping[str, Mapping[str, Any]]) -> Iterator[str]:
+    """Settings as `--set` takes them."""
+    for section, values in settings.items():
+        for name, value in values.items():
+            yield f"{section}.{name}={shown(value)}"
+
+
+def rows_of(case: Case) -> list[Row]:
+    random = Random(8)
+    return [Row(f"i{number}", *case.row(random, noise=0.1)) for number in range(EXAMPLES)]
+
+
+def killed_within(place: Deployment, child: Child, more: int) -> None:
+    """Kill the worker once it has consumed something of what was sent, most often amid the rest."""
+    until(lambda: place.consumed() >= more, PATIENCE_S, f"{more} records are consumed", child)
+    child.kill()
+
+
+def survives(case: Case, url: str, prefix: str, children: Children) -> None:
+    """Two kills; then one prediction for each example, and the model and predictions of a run without any."""
+    chosen = case.settings.model_dump(exclude_defaults=True, include={"learner", "features", "labels"})
+    chosen["labels"] = {**chosen.get("labels", {}), "max_delay": 1000}
+    settings = Settings.model_validate(chosen)
+    rows = rows_of(case)
+    inputs = [
+        Outgoing(each.topic, 0, each.key, each.value, (), BEGUN_MS + each.timestamp_ms)
+        for each in as_stream(rows, settings, 1, DELAY)
+    ]
+    third = len(inputs) // 3
+    with Deployment(url, prefix, children, *flags(chosen), *flags(RULES), partitions=1) as place:
+        place.send(inputs[:third])
+        killed_within(place, place.worker(), 1)
+        place.send(inputs[third : 2 * third])
+        killed_within(place, place.worker(), place.consumed() + 30)
+        place.send(inputs[2 * third :])
+        place.finish(place.worker())
+
+        undisturbed = replay_rows(rows, settings, 1, DELAY)
+        expected = undisturbed.model.digest()
+        told = json.loads(run("status", "--model", "--json", *place.options, log=None).stdout)
+        assert told["model"]["digest"] == expected
+        assert told["model"]["updates"] == undisturbed.model.updates
+        assert told["mistakes"] == undisturbed.ledgers[0].tallies.life.mistakes
+        assert fold_updates(place.log, settings, None).model.digest() == expected
+        predictions = [read_prediction(record) for record in place.log.read("predictions", 0, 0)]
+        assert [each.id for each in predictions] == [row.id for row in rows]
+        assert sum(undisturbed.model.updates) > 0
+
+
+@pytest.mark.parametrize("name", [*FORMS.values(), *MORE])
+def test_a_killed_learner_goes_on_to_the_same_bits_on_sqlite(
+    name: str, tmp_path: Path, children: Children
+) -> None:
+    """A file of its own."""
+    survives(CASES[name], f"sqlite:{tmp_path / 'log.db'}", "", children)
+
+
+@pytest.mark.parametrize("name", FORMS.values())
+def test_a_killed_learner_goes_on_to_the_same_bits_on_kafka(
+    name: str, kafka_bootstrap: str, prefix: str, children: Children
+) -> None:
+    """A prefix of its own on the one broker."""
+    survives(CASES[name], f"kafka://{kafka_bootstrap}", prefix, children)
