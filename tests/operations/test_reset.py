@@ -12,9 +12,10 @@ import pytest
 from structlog.testing import capture_logs
 
 from service.core.messages import Base, Epoch, Update, encode, read_outcomes, read_prediction, read_update
-from service.core.records import TOPICS
+from service.core.records import TOPICS, Transaction
 from service.log import open_log
-from service.log.protocol import Log, Refused
+from service.log.protocol import Log, Receipt, Refused, TransactionFailed
+from service.log.sqlite.session import SqliteSession
 from service.settings import Settings
 from service.worker.reset import execute, planned
 from tests.faults.recount import digest
@@ -80,6 +81,11 @@ def own_fold(log: Log, counted: Mapping[int, list[int]]) -> str:
                     row[name] = row.get(name, 0.0) + (1.0 if each.label else -1.0) * value
         rows.append(row)
     return digest(rows)
+
+
+def audited(settings: Settings) -> None:
+    """Every number of the log can be made again from its topics."""
+    ok("audit", "--log", settings.log.url or "", f"--set=log.prefix={settings.log.prefix}", log=None)
 
 
 def reset(log: Log, settings: Settings, base: Base | None = None) -> None:
@@ -192,6 +198,7 @@ def test_counts_for_life_go_on_and_those_of_the_epoch_start_at_zero(settings: Se
         log.append([label(900, not prediction, 2_000)])
         held = Run(log, other).held.state
         after = held.ledgers[0].tallies
+        audited(settings)
     assert after.epoch.labels["applied"] == after.epoch.labels["consumed"] == 1
     assert (after.epoch.mistakes, after.epoch.examples["consumed"]) == (0, 0)
     assert after.life.mistakes == before.tallies.life.mistakes + 1
@@ -230,6 +237,7 @@ def test_epochs_follow_each_other(settings: Settings, tmp_path: Path, checkpoint
         assert (held.model.epoch, held.model.updates, held.model.clock) == (3, [0, 0], [0, 0])
         assert [held.ledgers[p].tallies.epoch.updates for p in range(2)] == [0, 0]
         assert worked(log, settings, first=3_000).held.state.model.epoch == 3
+        audited(settings)
 
 
 # --- back to an earlier version --------------------------------------------------------------------------
@@ -261,6 +269,8 @@ def test_a_version_of_an_epoch_that_itself_has_a_base(settings: Settings) -> Non
         assert third.digest() == own_fold(log, {1: [first[0] - 2], 2: [second[0] - 1], 3: third.updates})
         reset(log, settings, Base(1, [3]))
         assert Run(log, settings).held.state.model.digest() == own_fold(log, {1: [3]})
+        worked(log, settings, first=1_300)
+        audited(settings)
 
 
 def test_the_base_is_folded_under_the_new_settings(settings: Settings) -> None:
@@ -270,6 +280,8 @@ def test_the_base_is_folded_under_the_new_settings(settings: Settings) -> None:
         updates = worked(log, settings).held.state.model.updates
         reset(log, other, Base(1, updates))
         assert Run(log, other).held.state.model.digest() == own_fold(log, {1: updates})
+        worked(log, other, first=500)
+        audited(settings)
 
 
 def test_a_base_that_old_settings_cannot_read_is_refused_as_changed(settings: Settings) -> None:
@@ -391,6 +403,7 @@ def test_a_running_worker_is_shut_out_and_writes_nothing_afterwards(settings: Se
         assert (last.inputs.examples, last.inputs.labels) == (position.examples, position.labels)
         assert last.model.epoch == 1
         assert Run(log, other).held.state.model.epoch == 2
+        audited(settings)
 
 
 def test_a_worker_that_comes_back_in_between_is_shut_out_again(settings: Settings) -> None:
@@ -400,6 +413,23 @@ def test_a_worker_that_comes_back_in_between_is_shut_out_again(settings: Setting
         faulty = FaultyLog(log, {("commit", 0): "fenced", ("commit", 1): "failed"})
         reset(faulty, settings)
         assert "fenced" in faulty.happened
+        assert [each.epoch for each in update_records(log) if isinstance(each, Epoch)] == [1, 2]
+
+
+def test_a_commit_whose_answer_was_lost_is_found_in_the_log(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The next attempt sees that the epoch has begun, and does not begin another."""
+    commit = SqliteSession.commit
+
+    def silent(session: SqliteSession, transaction: Transaction, generation: int) -> Receipt:
+        commit(session, transaction, generation)
+        raise TransactionFailed("the broker fell silent at the very commit")
+
+    with opened(settings) as log:
+        updates = worked(log, settings).held.state.model.updates
+        monkeypatch.setattr(SqliteSession, "commit", silent)
+        reset(log, settings, Base(0, updates))
         assert [each.epoch for each in update_records(log) if isinstance(each, Epoch)] == [1, 2]
 
 

@@ -12,6 +12,7 @@ from service.core.audit.replica import Replica, settings_of
 from service.core.audit.source import Ahead, Source
 from service.core.audit.turns import Turn, turns
 from service.core.faults import BadLog
+from service.core.inputs import declared
 from service.core.messages import Epoch
 from service.core.records import INPUTS, Record, Topic
 from service.settings import MessageSettings
@@ -55,6 +56,8 @@ class Walk:
                 self._end(turn)
                 self._last_offset = turn.last_offset
                 self._progress(self._partition, turn.last_offset)
+            if self._replica is not None:
+                self._pass_epochs(self._replica.number, max(self._epochs))
             self._leftovers()
         except BadLog as error:
             self._findings.check("turns", f"partition {self._partition}", False, f"given up here: {error}")
@@ -109,15 +112,25 @@ class Walk:
             self.book, self.counts = Book(settings.labels), Counts(None)
         else:
             self.labels.unexplained(None)
-            self.book.rule(settings.labels)
-        classes = self._replica.model.classes
-        self.counts.begin_epoch(classes[1] if len(classes) == 2 else None)
+        self._pass_epochs(0 if old is None else old.number, number)
         self.labels = Labels(self._replica, p, settings, self.book, self.counts, self._findings)
         if old is None:
             self.examples = Examples(self._source, self._replica, p, self.labels, self._findings)
-            self._ledgers.compare(p, -1, self.book, self.counts, self._findings)
         else:
             self.examples.begin_epoch(self._replica, self.labels)
+
+    def _pass_epochs(self, after: int, last: int) -> None:
+        """The rules and counts of each epoch that began after one and up to another."""
+        for number in sorted(self._epochs):
+            if after < number <= last:
+                settings = settings_of(self._epochs[number], self._messages)
+                self.book.rule(settings.labels)
+                classes = declared(settings.labels)
+                self.counts.begin_epoch(classes[1] if len(classes) == 2 else None)
+                self._look_at_ledgers(number, self._last_offset)
+
+    def _look_at_ledgers(self, epoch: int, last_offset: int) -> None:
+        self._ledgers.compare(self._partition, last_offset, epoch, self.book, self.counts, self._findings)
 
     # --- its records ------------------------------------------------------------------------------
 
@@ -188,7 +201,10 @@ class Walk:
         ]
         wrong += self._marks(turn)
         self._findings.check("positions and marks", where, not wrong, "; ".join(wrong))
-        self._ledgers.compare(self._partition, turn.last_offset, self.book, self.counts, self._findings)
+        epoch = turn.model.epoch
+        self._ledgers.compare(
+            self._partition, turn.last_offset, epoch, self.book, self.counts, self._findings
+        )
 
     def _is_next(self, topic: Topic, told: int) -> bool:
         known = self._next[topic]
