@@ -7,17 +7,8 @@ from service.core.facts import PartitionTotals
 from service.core.ledger import Ledger
 from service.core.model import Model
 from service.core.records import Topic
+from service.core.sizes import Limits
 from service.settings import Settings
-
-
-@dataclass(frozen=True, slots=True)
-class Limits:
-    """Largest record, in bytes, that each output topic is sure to take."""
-
-    predictions: int = 1_000_000
-    outcomes: int = 1_000_000
-    updates: int = 1_000_000
-    dead_letters: int = 1_000_000
 
 
 @dataclass(slots=True)

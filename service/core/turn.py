@@ -9,23 +9,18 @@ from typing import Literal
 
 from msgspec import UNSET, Raw
 
-from service.core.dead_letters import dead_letter, record_bytes
+from service.core.dead_letters import dead_letter
 from service.core.facts import ExampleOutcome, LabelOutcome, StepCounts, Stream, spelled
 from service.core.faults import BadRecord
-from service.core.inputs import ID_BYTES
 from service.core.learners import Score
 from service.core.ledger import Waiting
 from service.core.merge import Merge, Side
 from service.core.messages import Decision, Prediction, Update, encode
 from service.core.outcomes import written
 from service.core.records import Outgoing, Position, Record
+from service.core.sizes import Sizes
 from service.core.state import State
 from service.settings import LabelValue
-
-PER_PARTITION_BYTES = 42
-"""A version vector's largest entry: two numbers of 20 digits and their commas."""
-FIXED_BYTES = 400
-"""Everything else in a prediction or update: names, numbers, score."""
 
 
 class Turn:
@@ -42,18 +37,7 @@ class Turn:
         self.outputs: list[Outgoing] = []
         self.ledger.begin()
         self.tallies = self.ledger.tallies
-        self._size(state)
-
-    def _size(self, state: State) -> None:
-        """What a prediction or update can take beside its features, at most, in bytes."""
-        model, limits = state.model, state.limits
-        self.version_bytes = PER_PARTITION_BYTES * model.partitions
-        # An id of control characters is escaped six-fold; labels are the true and the predicted one.
-        self.beside_features = (
-            6 * ID_BYTES + 2 * model.class_bytes + model.score_bytes + self.version_bytes + FIXED_BYTES
-        )
-        fixed = record_bytes(None, None, ()) + self.beside_features + self.version_bytes
-        self.surely_fits = min(limits.predictions, limits.updates) - fixed
+        self.sizes = Sizes(state.model, state.limits)
 
     def run(self, merge: Merge, drained: Collection[Side], allowance: int) -> None:
         """Steps 1 to 5 of the ledger's rules, record after record, while the allowance lasts."""
@@ -116,7 +100,7 @@ class Turn:
         model, ledger = self.model, self.ledger
         identity, raw = self.reader.example(record)
         x = model.features(raw)
-        self._must_fit(record, raw)
+        self.sizes.check(record, raw)
         if identity in ledger.waiting or identity in ledger.remembered:
             self._count_example("duplicate")
             self.decisions.append(Decision("duplicate", identity, record.offset))
@@ -163,25 +147,6 @@ class Turn:
         if identity in ledger.parked:
             early = ledger.unpark(identity)
             self._apply(entry, early.offset, early.label)
-
-    def _must_fit(self, record: Record, raw: bytes) -> None:
-        """Whatever an example can lead to must fit its topic: sized before predicting."""
-        if not record.headers and len(raw) + len(record.key or b"") <= self.surely_fits:
-            return
-        limits = self.state.limits
-        body = len(raw) + self.beside_features
-        prediction = record_bytes(record.key, None, record.headers) + body
-        update = record_bytes(None, None, ()) + body + self.version_bytes
-        for topic, size, largest in (
-            ("predictions", prediction, limits.predictions),
-            ("updates", update, limits.updates),
-        ):
-            if size > largest:
-                raise BadRecord(
-                    "oversize",
-                    f"the example could need {size} bytes in {topic}, which takes {largest}; "
-                    "send fewer features, or raise max.message.bytes",
-                )
 
     def _give_up(self, entry: Waiting, outcome: Literal["expired", "evicted"]) -> None:
         self.ledger.resolve(entry.id, None)

@@ -18,8 +18,9 @@ from service.core.messages import Epoch, Marks, encode, read_outcomes
 from service.core.model import Model
 from service.core.records import OUTPUTS, Position, Topic
 from service.core.recover import read_marks, rebuild
+from service.core.sizes import Limits
 from service.core.snapshot import Checkpoint, thaw
-from service.core.state import Limits, State
+from service.core.state import State
 from service.log.newest import newest_record
 from service.log.protocol import Log, OffsetLost, Refused, Session
 from service.settings import Settings

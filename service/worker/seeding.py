@@ -16,7 +16,8 @@ from service.core.ledger import Ledger
 from service.core.messages import FORMAT, Base, Epoch, Update, encode, read_update
 from service.core.records import OUTPUTS, Outgoing, Record
 from service.core.replay import Row, replay_rows
-from service.core.state import Limits, State
+from service.core.sizes import Limits
+from service.core.state import State
 from service.core.step import Step
 from service.log.protocol import Fenced, Log, Refused, StaleGeneration, TransactionFailed
 from service.settings import Settings

@@ -10,7 +10,7 @@ from service.core.merge import Merge
 from service.core.messages import Decision, Outcomes, read_outcomes
 from service.core.records import Headers, Outgoing, Record, Topic
 from service.core.replay import fresh
-from service.core.state import Limits
+from service.core.sizes import Limits
 from service.core.step import Step, step
 from service.settings import Settings
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from service.core.dead_letters import dead_letter, record_bytes
 from service.core.faults import BadRecord
 from service.core.records import Headers, Outgoing, Record
-from service.core.state import Limits
+from service.core.sizes import Limits
 from tests.core.feeding import Feeder
 
 KAFKA_LARGEST = 1_048_450

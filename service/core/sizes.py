@@ -1,0 +1,54 @@
+"""Whatever an example can lead to must fit its topic: sized before predicting, never found out at sending."""
+
+from dataclasses import dataclass
+
+from service.core.dead_letters import record_bytes
+from service.core.faults import BadRecord
+from service.core.inputs import ID_BYTES
+from service.core.model import Model
+from service.core.records import Record
+
+PER_PARTITION_BYTES = 42
+"""A version vector's largest entry: two numbers of 20 digits and their commas."""
+FIXED_BYTES = 400
+"""Everything else in a prediction or update: names, numbers, score."""
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """Largest record, in bytes, that each output topic is sure to take."""
+
+    predictions: int = 1_000_000
+    outcomes: int = 1_000_000
+    updates: int = 1_000_000
+    dead_letters: int = 1_000_000
+
+
+class Sizes:
+    """What a prediction or update of this model can take beside the example's own bytes, at most."""
+
+    def __init__(self, model: Model, limits: Limits) -> None:
+        self._limits = limits
+        self._version = PER_PARTITION_BYTES * model.partitions
+        # An id of control characters is escaped six-fold; labels are the true and the predicted one.
+        self._beside = 6 * ID_BYTES + 2 * model.class_bytes + model.score_bytes + self._version + FIXED_BYTES
+        fixed = record_bytes(None, None, ()) + self._beside + self._version
+        self._surely_fits = min(limits.predictions, limits.updates) - fixed
+
+    def check(self, record: Record, features: bytes) -> None:
+        """Raises BadRecord for an example whose prediction or update could be too large."""
+        if not record.headers and len(features) + len(record.key or b"") <= self._surely_fits:
+            return
+        body = len(features) + self._beside
+        prediction = record_bytes(record.key, None, record.headers) + body
+        update = record_bytes(None, None, ()) + body + self._version
+        for topic, size, largest in (
+            ("predictions", prediction, self._limits.predictions),
+            ("updates", update, self._limits.updates),
+        ):
+            if size > largest:
+                raise BadRecord(
+                    "oversize",
+                    f"the example could need {size} bytes in {topic}, which takes {largest}; "
+                    "send fewer features, or raise max.message.bytes",
+                )
