@@ -27,7 +27,7 @@ MOST_CLASSES = 20
 
 TransactionResult = Literal["committed", "stale", "fenced", "failed"]
 """As the log protocol's errors: StaleGeneration, Fenced, anything else that gave the transaction up."""
-RebuildReason = Literal["assigned", "stale", "fenced", "failed", "unreachable"]
+RebuildReason = Literal["stale", "fenced", "failed", "unreachable"]
 CheckpointResult = Literal["success", "failure"]
 Level = Literal["debug", "info", "warning", "error", "critical"]
 
