@@ -43,14 +43,14 @@ def audit(
 
     Reads the topics (or a recording) and checkpoints, asks no worker and writes nothing.
     """
-    from service.commands.audit_sources import LogSource, recorded
-    from service.core.audit import Findings, Source
+    from service.commands.audit_sources import LogSource, RecordingSource, recorded
+    from service.core.audit import Findings
     from service.core.audit import audit as examine
 
     settings = settings_of(config, sets, log)
     findings = Findings(first)
     with ExitStack() as held:
-        source: Source
+        source: LogSource | RecordingSource
         if recording is None:
             reached = held.enter_context(opened(settings))
             source = LogSource(reached)
@@ -58,7 +58,7 @@ def audit(
         else:
             source = held.enter_context(recorded(recording))
             found = ((str(path), _loader(path)) for path in checkpoints or ())
-        examine(source, settings.messages, found, findings, _Progress())
+        examine(source, settings.messages, found, findings, _Progress(source.partitions, source.end))
     _print(findings, json=json)
     if findings.differences:
         raise CommandError(ExitCode.CHECK_FAILED, f"{findings.differences} differences")
@@ -116,16 +116,18 @@ def _loader(
 
 
 class _Progress:
-    """A line every few seconds."""
+    """A line every few seconds: how much of all partitions is done."""
 
-    def __init__(self) -> None:
+    def __init__(self, partitions: int, end: Callable[[int], int]) -> None:
+        self._partitions, self._end = partitions, end
         self._next_s = time.monotonic() + PROGRESS_S
 
     def __call__(self, partition: int, offset: int) -> None:
         from service.commands.output import message
 
         if time.monotonic() >= self._next_s:
-            message(f"partition {partition}: outcomes up to offset {offset}")
+            done = (partition + min(1.0, (offset + 1) / self._end(partition))) / self._partitions
+            message(f"{done:4.0%}  partition {partition + 1} of {self._partitions}, outcomes offset {offset}")
             self._next_s = time.monotonic() + PROGRESS_S
 
 

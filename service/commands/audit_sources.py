@@ -2,7 +2,7 @@
 
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import IO
@@ -47,12 +47,16 @@ class LogSource:
         """Whether there are later `outcomes` by now."""
         return next(iter(self._log.read("outcomes", partition, after + 1)), None) is not None
 
+    def end(self, partition: int) -> int:
+        """About where `outcomes` of the partition ends."""
+        return self._log.high_watermark("outcomes", partition)
+
 
 class RecordingSource:
     """A recording, copied to one temporary file for each topic and partition."""
 
-    def __init__(self, folder: Path, partitions: int) -> None:
-        self._folder, self.partitions = folder, partitions
+    def __init__(self, folder: Path, partitions: int, ends: Mapping[int, int]) -> None:
+        self._folder, self.partitions, self._ends = folder, partitions, ends
 
     def read(self, topic: Topic, partition: int) -> Iterator[Record]:
         """From the partition's own file."""
@@ -69,6 +73,10 @@ class RecordingSource:
         """A recording is at its end."""
         return False
 
+    def end(self, partition: int) -> int:
+        """Where `outcomes` of the partition ends."""
+        return self._ends.get(partition, 0)
+
 
 @contextmanager
 def recorded(file: str) -> Iterator[RecordingSource]:
@@ -79,11 +87,12 @@ def recorded(file: str) -> Iterator[RecordingSource]:
             lines = sys.stdin.buffer if file == "-" else held.enter_context(Path(file).open("rb"))
         except OSError as error:
             raise CommandError(ExitCode.USAGE, f"{file} cannot be read: {error.strerror}") from None
-        yield RecordingSource(folder, _split(lines, folder))
+        yield RecordingSource(folder, *_split(lines, folder))
 
 
-def _split(lines: IO[bytes], folder: Path) -> int:
-    """Returns the partition count."""
+def _split(lines: IO[bytes], folder: Path) -> tuple[int, dict[int, int]]:
+    """Returns the partition count, and the ends of `outcomes`."""
+    ends: dict[int, int] = {}
     header, records = recording.begin(lines)
     with ExitStack() as written:
         sides: dict[tuple[Topic, int], IO[bytes]] = {}
@@ -93,7 +102,9 @@ def _split(lines: IO[bytes], folder: Path) -> int:
                 sides[side] = written.enter_context(_side(folder, *side).open("wb"))
                 sides[side].write(recording.encode_header(header.partitions))
             sides[side].write(recording.encode(record))
-    return header.partitions
+            if record.topic == "outcomes":
+                ends[record.partition] = record.offset + 1
+    return header.partitions, ends
 
 
 def _side(folder: Path, topic: Topic, partition: int) -> Path:

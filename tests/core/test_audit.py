@@ -3,11 +3,12 @@
 import math
 import struct
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from copy import deepcopy
 from random import Random
 from typing import Any
 
+import msgspec
 import pytest
 from structlog.testing import capture_logs
 
@@ -18,7 +19,7 @@ from service.core.model import first_epoch
 from service.core.records import Record
 from service.core.snapshot import Checkpoint
 from tests.core.audited import Lists, of_history
-from tests.core.every_kind import EVERY_CASE, Case
+from tests.core.every_kind import CASES, EVERY_CASE, Case
 from tests.core.feeding import Feeder
 from tests.core.histories import History
 
@@ -28,17 +29,17 @@ PARTITIONS = 2
 def test_random_histories_are_clean() -> None:
     """Every outcome, restarts in every way, aborted transactions, any learner: nothing is found."""
     checked: Counter[str] = Counter()
-    for seed in range(150):
+    for seed in range(60):
         history = History(Random(seed))
         with capture_logs():
             history.run()
         found = of_history(history).audit(*map(snapshot.decode, history.checkpoints[:2]))
         assert found.first == [], f"history {seed}"
         checked += found.checked
-    assert checked["checkpoint models"] > 100
-    assert checked["checkpoint ledgers"] > 100
-    assert checked["updates"] > 30
-    assert checked["dead letters"] > 100
+    assert checked["checkpoint models"] > 40
+    assert checked["checkpoint ledgers"] > 40
+    assert checked["updates"] > 10
+    assert checked["dead letters"] > 40
 
 
 class Made:
@@ -74,7 +75,8 @@ class Made:
         for number in range(len(rows) + 9):
             now, p = 1_000 + 5 * number, number % self.partitions
             if number < len(rows):
-                portion.append(self.feeder.example(f"i{number}", now, rows[number][0], partition=p))
+                content = encode({"id": f"i{number}", "features": rows[number][0]})
+                portion.append(self.feeder.record("examples", now, content, partition=p))
             late = number - 8
             if late >= 0 and late % 7:  # some labels never come
                 p = late % self.partitions
@@ -365,6 +367,74 @@ def test_one_difference_is_one_difference(what: str, made: Made) -> None:
     """What was published counts from there on, so that nothing follows from it."""
     ALTERED[what][0](made.log)
     assert made.log.audit().differences == 1
+
+
+def leaves(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[tuple[Any, ...], Any]]:
+    if isinstance(value, dict):
+        for key, inner in value.items():
+            yield from leaves(inner, (*path, key))
+    elif isinstance(value, list):
+        for place, inner in enumerate(value):
+            yield from leaves(inner, (*path, place))
+    else:
+        yield path, value
+
+
+def moved(value: Any, up: bool) -> Any:
+    """Another value, as near as may be."""
+    if isinstance(value, bool):
+        return not value
+    if isinstance(value, int):
+        return value + (1 if up else -1)
+    if isinstance(value, float):
+        return math.nextafter(value, math.inf if up else -math.inf)
+    return 0 if value is None else value + "?"
+
+
+def test_any_altered_value_is_found(made: Made) -> None:
+    """Of any field of any topic, by the least that it can be altered; but lower marks are safe."""
+    random = Random(7)
+    for _ in range(80):
+        log = deepcopy(made.log)
+        topic = random.choice(("examples", "labels", "predictions", "outcomes", "updates"))
+        p = random.randrange(PARTITIONS)
+        place = random.randrange(len(log.sides[topic, p]))
+        try:
+            value = msgspec.json.decode(log.sides[topic, p][place].value or b"")
+        except msgspec.DecodeError:
+            continue  # a label that was nonsense
+        path, old = random.choice(list(leaves(value)))
+        if path[0] == "marks" and path[1] in "po":
+            continue
+        new = moved(old, random.random() < 0.5)
+
+        def change(value: Any, path: Any = path, new: Any = new) -> None:
+            for key in path[:-1]:
+                value = value[key]
+            value[path[-1]] = new
+
+        log.rewrite(topic, p, place, change)
+        assert log.audit().differences > 0, (topic, p, place, path, old, new)
+
+
+def test_scores_made_with_exp_may_be_off_by_four_units() -> None:
+    """Processors round `exp` differently; the audit says how often, and more is a difference."""
+    made = Made(CASES["balanced winnow"])
+
+    def off_by(units: int) -> Lists:
+        log = deepcopy(made.log)
+
+        def change(value: Any) -> None:
+            for _ in range(units):
+                value["score"] = math.nextafter(value["score"], math.inf)
+
+        log.rewrite("predictions", 0, -1, change)
+        return log
+
+    found = off_by(4).audit()
+    assert found.first == []
+    assert found.notes == {"scores within 4 units in the last place, not equal to the bit": 1}
+    assert dict(off_by(6).audit().differing) == {"predictions": 1}
 
 
 # --- workers that do wrong consistently ---------------------------------------------------------------------

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from structlog.testing import capture_logs
 
+from service.commands import audit as audit_command
 from service.core import snapshot
 from service.core.messages import FORMAT, Base, Epoch, encode
 from service.core.records import TOPICS, Outgoing, Topic
@@ -114,6 +115,29 @@ def test_epochs_are_audited_each_with_its_own_settings() -> None:
     found = audited()
     assert found["checked"]["epochs"] == 8
     assert found["checked"]["checkpoint models"] == 2
+
+
+def test_a_checkpoint_of_an_epoch_without_work_is_audited() -> None:
+    """Its tallies start at nothing, and its memory follows the new rules, though no turn says so."""
+    settings = worked()
+    changed = altered(settings, labels={"max_delay": 0.05, "remember": 5})
+    with opened(settings, 2) as log:
+        record = encode(Epoch(2, FORMAT, dict(changed.of_epoch())))
+        log.exclusively(lambda: [Outgoing("updates", p, None, record) for p in (0, 1)])
+        log.append(stream(20, delay=20, first=500)[:20])  # partition 0 only
+        Run(log, changed)
+    assert audited()["checked"]["checkpoint ledgers"] == 4
+
+
+def test_progress_is_told_on_stderr(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The share of all partitions that is done; stdout is the table alone."""
+    monkeypatch.setattr(audit_command, "PROGRESS_S", 0.0)
+    worked()
+    ok("record", "day.jsonl", log=URL)
+    for result in (ok("audit", *FLAGS, log=URL), ok("audit", "--recording", "day.jsonl", log=None)):
+        assert "  50%" not in result.stdout
+        assert "partition 2 of 2" in result.stderr
+        assert result.stderr.splitlines()[-1].startswith("100%")
 
 
 # --- what is not so -----------------------------------------------------------------------------------------

@@ -66,10 +66,9 @@ class Counts:
         self.life.updates += 1
         self.epoch.updates += 1
 
-    def differences(self, told: Tallies, *, begun: bool = False) -> dict[str, tuple[Any, Any]]:
-        """Path -> (told, counted) where they differ. `begun`: an epoch without any turn here has begun since."""
-        epoch = _zero() if begun else self.epoch
-        mine = dict(_flat("", msgspec.to_builtins(Tallies(self.life, epoch))))
+    def differences(self, told: Tallies) -> dict[str, tuple[Any, Any]]:
+        """Path -> (told, counted) where they differ."""
+        mine = dict(_flat("", msgspec.to_builtins(Tallies(self.life, self.epoch))))
         theirs = dict(_flat("", msgspec.to_builtins(told)))
         return {
             path: (theirs.get(path), mine.get(path))

@@ -22,13 +22,13 @@ class Ledgers:
     def compare(
         self, partition: int, last_offset: int, epoch: int, book: Book, counts: Counts, findings: Findings
     ) -> None:
-        """`last_offset`: of the newest `outcomes` record, which is of `epoch`; -1 before the first."""
+        """`last_offset`: of the newest `outcomes` record, -1 before the first; `epoch`: the one it is in now."""
         left = []
         for name, made_in, frozen in self._waiting.get(partition, ()):
-            if frozen.outcomes_end != last_offset + 1:
+            if (frozen.outcomes_end, made_in) != (last_offset + 1, epoch):
                 left.append((name, made_in, frozen))
                 continue
-            wrong = _differences(frozen, book, counts, begun=made_in > epoch)
+            wrong = _differences(frozen, book, counts)
             findings.check(
                 "checkpoint ledgers", f"{name}, partition {partition}", not wrong, "; ".join(wrong)
             )
@@ -48,7 +48,7 @@ class Ledgers:
                 )
 
 
-def _differences(frozen: LedgerSnapshot, book: Book, counts: Counts, *, begun: bool) -> list[str]:
+def _differences(frozen: LedgerSnapshot, book: Book, counts: Counts) -> list[str]:
     wrong = []
     waiting = [
         (e.id, e.source, e.at, e.predicted, e.epoch, e.features, e.updates) for e in book.open.values()
@@ -66,7 +66,7 @@ def _differences(frozen: LedgerSnapshot, book: Book, counts: Counts, *, begun: b
         wrong.append(_first("remembered ids", told_closed, closed))
     if frozen.stream_time != book.now:
         wrong.append(f"stream time is {frozen.stream_time}, should be {book.now}")
-    differences = counts.differences(frozen.tallies, begun=begun)
+    differences = counts.differences(frozen.tallies)
     wrong += [f"{name} is {one}, should be {two}" for name, (one, two) in differences.items()]
     return wrong
 

@@ -201,10 +201,7 @@ class Walk:
         ]
         wrong += self._marks(turn)
         self._findings.check("positions and marks", where, not wrong, "; ".join(wrong))
-        epoch = turn.model.epoch
-        self._ledgers.compare(
-            self._partition, turn.last_offset, epoch, self.book, self.counts, self._findings
-        )
+        self._look_at_ledgers(turn.model.epoch, turn.last_offset)
 
     def _is_next(self, topic: Topic, told: int) -> bool:
         known = self._next[topic]
@@ -231,22 +228,22 @@ class Walk:
 
     def _leftovers(self) -> None:
         """Nothing may be there that no turn accounts for, but of turns that came while this ran."""
-        p = self._partition
-        if self._replica is None and self._epochs:
-            newest = max(self._epochs)
-            settings = settings_of(self._epochs[newest], self._messages)
-            replica = Replica(self._source, settings, newest, self._epochs)
-            prediction = next(iter(self._source.read("predictions", p)), None)
-            update = replica.peek(p)
-            extra = [] if prediction is None else [f"predictions-{p} offset {prediction.offset}"]
-        elif self._replica is None:
-            return
+        p, extra = self._partition, []
+        if self._replica is None:
+            first = next(iter(self._source.read("predictions", p)), None)
+            offset = None if first is None else first.offset
         else:
-            update = self._replica.peek(p)
             offset = self.examples.next_prediction()
-            extra = [] if offset is None else [f"predictions-{p} offset {offset}"]
-        if update is not None:
-            extra.append(f"updates-{p} offset {update[0].offset}")
+            if (update := self._replica.peek(p)) is not None:
+                extra.append(f"updates-{p} offset {update[0].offset}")
+        if offset is not None:
+            extra.append(f"predictions-{p} offset {offset}")
+        newest = max(self._epochs, default=0)
+        if newest > (0 if self._replica is None else self._replica.number):
+            settings = settings_of(self._epochs[newest], self._messages)
+            update = Replica(self._source, settings, newest, self._epochs).peek(p)
+            if update is not None and not update[1].seed:
+                extra.append(f"updates-{p} offset {update[0].offset}")
         if extra and self._source.goes_on(p, self._last_offset):
             self._findings.note("the log went on meanwhile: later turns were not audited")
             extra = []
