@@ -20,7 +20,7 @@ from tests.faults.deployment import PATIENCE_S, Deployment
 from tests.faults.stream import BEGUN_MS
 from tests.operations.command_line import run
 
-EXAMPLES = 300
+EXAMPLES = 240
 DELAY = 5
 RULES = {"batch": {"max_records": 10}, "checkpoint": {"every_updates": 7}}
 FORMS = {case.kind: name for name, case in reversed(CASES.items())}
@@ -53,8 +53,8 @@ def killed_within(place: Deployment, child: Child, more: int) -> None:
     child.kill()
 
 
-def survives(case: Case, url: str, prefix: str, children: Children) -> None:
-    """Two kills; then one prediction for each example, and the model and predictions of a run without any."""
+def survives(case: Case, url: str, prefix: str, children: Children, kills: int) -> None:
+    """Some kills; then one prediction for each example, and the model and predictions of a run without any."""
     chosen = case.settings.model_dump(exclude_defaults=True, include={"learner", "features", "labels"})
     chosen["labels"] = {**chosen.get("labels", {}), "max_delay": 1000}
     settings = Settings.model_validate(chosen)
@@ -63,13 +63,12 @@ def survives(case: Case, url: str, prefix: str, children: Children) -> None:
         Outgoing(each.topic, 0, each.key, each.value, (), BEGUN_MS + each.timestamp_ms)
         for each in as_stream(rows, settings, 1, DELAY)
     ]
-    third = len(inputs) // 3
+    part = len(inputs) // (kills + 1)
     with Deployment(url, prefix, children, *flags(chosen), *flags(RULES), partitions=1) as place:
-        place.send(inputs[:third])
-        killed_within(place, place.worker(), 1)
-        place.send(inputs[third : 2 * third])
-        killed_within(place, place.worker(), place.consumed() + 30)
-        place.send(inputs[2 * third :])
+        for number in range(kills):
+            place.send(inputs[number * part : (number + 1) * part])
+            killed_within(place, place.worker(), place.consumed() + 30)
+        place.send(inputs[kills * part :])
         place.finish(place.worker())
 
         undisturbed = replay_rows(rows, settings, 1, DELAY)
@@ -89,7 +88,7 @@ def test_a_killed_learner_goes_on_to_the_same_bits_on_sqlite(
     name: str, tmp_path: Path, children: Children
 ) -> None:
     """A file of its own."""
-    survives(CASES[name], f"sqlite:{tmp_path / 'log.db'}", "", children)
+    survives(CASES[name], f"sqlite:{tmp_path / 'log.db'}", "", children, kills=2)
 
 
 @pytest.mark.parametrize("name", FORMS.values())
@@ -97,4 +96,4 @@ def test_a_killed_learner_goes_on_to_the_same_bits_on_kafka(
     name: str, kafka_bootstrap: str, prefix: str, children: Children
 ) -> None:
     """A prefix of its own on the one broker."""
-    survives(CASES[name], f"kafka://{kafka_bootstrap}", prefix, children)
+    survives(CASES[name], f"kafka://{kafka_bootstrap}", prefix, children, kills=1)
