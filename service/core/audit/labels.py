@@ -148,7 +148,10 @@ class Labels:
             return None
 
     def _meet(self, entry: Open, label: LabelValue, due: Update | None) -> None:
-        """Compare what is due with what is recorded next, and fold the latter."""
+        """Compare what is due with what is recorded next, and fold the latter.
+
+        Other partitions' clocks follow from the version of averaged learners only; no other learner asks for them.
+        """
         self._drop_strangers(entry)
         found = self.replica.peek(self.partition)
         its_own = found is not None and (found[1].source, found[1].id) == (entry.source, entry.id)
