@@ -92,6 +92,6 @@ def test_changed_settings_are_refused_by_key(on_sqlite: Deploy) -> None:
         ("features.bias", "False", "True"),
     ):
         assert f"{key} is {now}, the epoch has {before}" in said
-    assert "log.prefix" in said
+    assert "mistakebound reset" in said
     place.finish(place.worker())
     place.prove()
