@@ -96,7 +96,7 @@ def table_of_active(found: Mistakes) -> str:
 
 # --- the drawing ------------------------------------------------------------------------------------
 
-WIDTH, HEIGHT, LEFT, TOP, RIGHT, BOTTOM = 720, 380, 60, 40, 250, 50
+WIDTH, HEIGHT, LEFT, TOP, RIGHT, BOTTOM = 780, 380, 60, 40, 250, 50
 MOST = 1_000
 
 
