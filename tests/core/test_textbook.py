@@ -582,3 +582,11 @@ def test_con_with_a_seed_ranks_otherwise_and_the_same_each_time() -> None:
 
     assert told(1) == told(1)
     assert len({tuple(told(seed)) for seed in (None, 1, 2, 3, 4, 5)}) > 1
+
+
+@pytest.mark.parametrize("name", PAIRS)
+def test_a_length_counts_negative_values_by_their_size(name: str) -> None:
+    """Where the largest value is negative, too: the R of a bound must not be too small."""
+    form, learner, book = PAIRS[name]
+    x: Features = (("0", 1.0), ("2", 1.0)) if form == BOOLEAN else (("a", -3.0), ("BIAS", 1.0))
+    assert agree(make(settings_of(form, learner), 1).length(x), book().length(x))
