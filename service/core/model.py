@@ -14,10 +14,13 @@ from service.core.faults import BadLog, BadRecord, BadSnapshot
 from service.core.features import Features
 from service.core.inputs import ID_BYTES, InputReader
 from service.core.learners import Learner, Score, make
+from service.core.learners.mistakes import Mistake, Mistakes
 from service.core.learners.requirements import accepted
 from service.core.messages import FORMAT, Epoch, Update, Version, encode
 from service.settings import LabelValue, Settings
 
+WINDOW = 100
+"""Updates of each partition that the certificate's window covers."""
 SCORE_BYTES = 26
 """A float64 as JSON, and its comma."""
 
@@ -34,6 +37,7 @@ class Snapshot(Struct, frozen=True):
     """Largest length of an example updated on, in the learner's space."""
     decided: int
     needed: list[int]
+    recent: Any
     """As in `Model`."""
 
 
@@ -63,6 +67,8 @@ class Model:
         """Over the updates: the sum of how many updates the model had folded that decided each."""
         self.needed = [0] * partitions
         """The least version that holds every update which any of these models had folded."""
+        self.recent = Mistakes(partitions, WINDOW)
+        """The newest updates of each partition, where two classes are declared: the certificate's window."""
         self._before = self._scalars()
 
     def _scalars(self) -> tuple[list[int], list[int], float, int, list[int]]:
@@ -150,7 +156,10 @@ class Model:
     ) -> None:
         self._encoded = None
         self.radius = max(self.radius, self.learner.length(x))
-        self.learner.fold(partition, x, self._learned(label), clock, self._learned(predicted))
+        learned = self._learned(label)
+        self.learner.fold(partition, x, learned, clock, self._learned(predicted))
+        if self._binary:
+            self.recent.add(partition, Mistake(1.0 if learned else -1.0, x, clock))
 
     def follow(self, partition: int, update: Update) -> bool:
         """Fold a logged update, own or another worker's; False where it is known already.
@@ -192,6 +201,7 @@ class Model:
     def begin(self) -> None:
         """What follows can be rolled back."""
         self._before = self._scalars()
+        self.recent.begin()
         self.learner.begin()
 
     def rollback(self) -> None:
@@ -199,6 +209,7 @@ class Model:
         updates, clock, self.radius, self.decided, needed = self._before
         self.updates, self.clock, self.needed = list(updates), list(clock), list(needed)
         self._encoded = None
+        self.recent.rollback()
         self.learner.rollback()
 
     def snapshot(self) -> Snapshot:
@@ -211,6 +222,7 @@ class Model:
             self.radius,
             self.decided,
             list(self.needed),
+            self.recent.dump(),
         )
 
     def restore(self, snapshot: Snapshot) -> None:
@@ -221,6 +233,7 @@ class Model:
         self.decided, self.needed = snapshot.decided, list(snapshot.needed)
         try:
             self.learner.load(snapshot.state)
+            self.recent.load(snapshot.recent)
         except (AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
             raise BadSnapshot(f"its state is not that of {self.settings.learner.kind}: {error!r}") from None
         self._encoded = None

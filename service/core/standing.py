@@ -13,14 +13,19 @@ from typing import Literal, NamedTuple
 from service.core import bounds
 from service.core.inputs import declared
 from service.core.learners import Learner, variables_of
+from service.core.learners.averaged_perceptron import AveragedPerceptron
 from service.core.learners.kernel_perceptron import KernelPerceptron
 from service.core.learners.multiclass_perceptron import MulticlassPerceptron
 from service.core.learners.version_space import VersionSpace
+from service.core.learners.voted_perceptron import VotedPerceptron
 from service.core.learners.winnow import EXPONENT_LIMIT
+from service.core.linear import Linear
 from service.core.messages import Tally
 from service.core.model import Model
 from service.core.report import Bound
 
+_ADDITIVE = (Linear, AveragedPerceptron, VotedPerceptron)
+"""Learners whose theta is the sum of y*x."""
 ROUNDING = 1 + 1e-9
 """A bound at exactly its count must hold; sums of floats may be off by this much."""
 
@@ -77,6 +82,26 @@ def certificate(model: Model) -> float | None:
     return bounds.margin_upper_bound(length, updates)
 
 
+def window_certificate(model: Model) -> float | None:
+    """The same on the newest `WINDOW` updates of each partition alone, so that old ones do not hide a drift.
+
+    Each partition's updates are folded from zero in its log's order and the partitions summed in order:
+    subtracting what left the window would round differently. None also for kernels and many classes.
+    """
+    if model.based or not len(model.recent) or not isinstance(model.learner, _ADDITIVE):
+        return None
+    sums: dict[str, float] = {}
+    for row in model.recent.rows:
+        block: dict[str, float] = {}
+        for mistake in row:
+            for name, value in mistake.x:
+                block[name] = block.get(name, 0.0) + mistake.sign * value
+        for name, value in block.items():
+            sums[name] = sums.get(name, 0.0) + value
+    length = _length_of(model, sums)
+    return None if length is None else bounds.margin_upper_bound(length, len(model.recent))
+
+
 def concepts_left(learner: Learner) -> int | None:
     """Size of the version space; None where there is none."""
     space = getattr(learner, "space", None)
@@ -89,13 +114,19 @@ def _length(model: Model) -> float | None:
         return learner.norm() if declared(model.settings.labels) else None
     if isinstance(learner, KernelPerceptron):
         return learner.norm() if settings.budget is None else None
+    return _length_of(model, learner.theta())
+
+
+def _length_of(model: Model, theta: Mapping[str, float]) -> float | None:
+    """Length of theta in the norm of the learner's theorem; None where none is known."""
+    settings = model.settings.learner
     if settings.kind == "winnow":  # all weights are positive: u >= 0
-        return None if settings.threshold else max(0.0, max(learner.theta().values(), default=0.0))
+        return None if settings.threshold else max(0.0, max(theta.values(), default=0.0))
     if settings.kind == "balanced-winnow":
-        return max((abs(value) for value in learner.theta().values()), default=0.0)
+        return max((abs(value) for value in theta.values()), default=0.0)
     if settings.kind in ("littlestone-winnow", "elimination", "con", "halving"):
         return None
-    return sqrt(fsum(value * value for value in learner.theta().values()))
+    return sqrt(fsum(value * value for value in theta.values()))
 
 
 # --- one claim a theorem ----------------------------------------------------------------------------

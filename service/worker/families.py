@@ -185,7 +185,7 @@ class Families:
             of=(),
         )
         self.bounded = self.registry.gauge(
-            "bounded_count",
+            "bounded_events",
             "What the theorem counts, in this epoch; above mistake_bound, its assumptions do not hold.",
             theorem=(),
             of=(),
@@ -194,6 +194,11 @@ class Families:
         self.margin_bound = Gauge(
             PREFIX + "margin_upper_bound",
             "Upper bound on the margin with which any unit vector separates the model's updates.",
+            registry=None,
+        )
+        self.window_margin_bound = Gauge(
+            PREFIX + "margin_upper_bound_window",
+            "The same for the newest 100 updates of each partition alone.",
             registry=None,
         )
         self.declared_margin = Gauge(

@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable
 from math import hypot, inf
 
-from service.core.standing import certificate, concepts_left, standing
+from service.core.standing import certificate, concepts_left, standing, window_certificate
 from service.core.state import State
 from service.worker.metrics import Metrics
 
@@ -39,7 +39,7 @@ class Learning:
             nonzero = sum(value != 0.0 for value in model.learner.theta().values())
             self._metrics.model(nonzero, hypot(*model.learner.weights().values()))
             self._metrics.bounds(standing(model, tallies))
-            self._metrics.margin(certificate(model), model.settings.learner.gamma)
+            self._metrics.margin(certificate(model), window_certificate(model), model.settings.learner.gamma)
             self._metrics.version_space(concepts_left(model.learner))
         took = self._clock() - began
         self._next_s = began + max(EVERY_S, took / SHARE)
@@ -48,5 +48,5 @@ class Learning:
         """Nothing is served: what was said of the model is taken back."""
         self._next_s, self._seen = -inf, None
         self._metrics.bounds(())
-        self._metrics.margin(None, None)
+        self._metrics.margin(None, None, None)
         self._metrics.version_space(None)

@@ -134,9 +134,13 @@ class Metrics:
             self._of.bounded.labels(*labels).set(bound.count)
         self._said = set(said)
 
-    def margin(self, upper_bound: float | None, declared: float | None) -> None:
-        """The certificate of the served model, and the margin declared; None where there is none."""
+    def margin(self, upper_bound: float | None, window: float | None, declared: float | None) -> None:
+        """The certificate of the served model, that of its newest updates, and the margin declared.
+
+        None where there is none.
+        """
         self._show(self._of.margin_bound, upper_bound)
+        self._show(self._of.window_margin_bound, window)
         self._show(self._of.declared_margin, declared)
 
     def version_space(self, concepts: int | None) -> None:

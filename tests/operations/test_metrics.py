@@ -52,7 +52,7 @@ TYPES = {
     "model_nonzero_weights": "gauge",
     "model_weight_norm": "gauge",
     "mistake_bound": "gauge",
-    "bounded_count": "gauge",
+    "bounded_events": "gauge",
     "checkpoints_total": "counter",
     "checkpoint_duration_seconds": "histogram",
     "checkpoint_last_success_timestamp_seconds": "gauge",
@@ -342,13 +342,13 @@ def test_what_the_loop_says_lands_on_its_series() -> None:
 def test_what_nobody_proved_is_not_on_the_page() -> None:
     """A margin, a declared margin or a version space of zero is never shown for want of one."""
     metrics = binary()
-    names = ("margin_upper_bound", "declared_margin", "version_space_concepts")
+    names = ("margin_upper_bound", "margin_upper_bound_window", "declared_margin", "version_space_concepts")
     assert not [name for name in names if (name, ()) in samples(metrics)]
     for bound in (0.5, 0.25):
-        metrics.margin(bound, 0.3)
+        metrics.margin(bound, 0.75, 0.3)
         metrics.version_space(0)
-    assert [samples(metrics)[name, ()] for name in names] == [0.25, 0.3, 0]
-    metrics.margin(None, None)
+    assert [samples(metrics)[name, ()] for name in names] == [0.25, 0.75, 0.3, 0]
+    metrics.margin(None, None, None)
     metrics.version_space(None)
     assert not [name for name in names if (name, ()) in samples(metrics)]
 
@@ -362,14 +362,14 @@ def test_a_bound_stands_beside_the_count_it_bounds() -> None:
     found = samples(metrics)
     assert (
         found["mistake_bound", ("updates", "Novikoff")],
-        found["bounded_count", ("updates", "Novikoff")],
+        found["bounded_events", ("updates", "Novikoff")],
     ) == (63.5, 41)
     assert found["mistake_bound", ("mistakes", "Novikoff")] == 127
-    assert found["bounded_count", ("mistakes", "Novikoff")] == 130
+    assert found["bounded_events", ("mistakes", "Novikoff")] == 130
     metrics.bounds((updates,))
     assert ("mistake_bound", ("mistakes", "Novikoff")) not in samples(metrics)
-    assert ("bounded_count", ("mistakes", "Novikoff")) not in samples(metrics)
-    assert samples(metrics)["bounded_count", ("updates", "Novikoff")] == 41
+    assert ("bounded_events", ("mistakes", "Novikoff")) not in samples(metrics)
+    assert samples(metrics)["bounded_events", ("updates", "Novikoff")] == 41
 
 
 def test_rounding_raises_no_alarm() -> None:

@@ -37,7 +37,7 @@ def test_promtool_finds_nothing_on_a_full_page() -> None:
         ),
     )
     metrics.lag({("examples", 0): 1, ("labels", 0): 0})
-    metrics.margin(0.5, 0.25)
+    metrics.margin(0.5, 0.25, 0.25)
     metrics.version_space(7)
     metrics.bounds([Bound("Novikoff", 63.5, 41, True, "updates", "R = 1")])
     assert lint(metrics.exposition()) == ""

@@ -37,7 +37,7 @@ class _Page:
 
     def samples(self) -> dict[str, float]:
         page = self.metrics.exposition().decode()
-        names = ("mistakebound_mistake_bound{", "mistakebound_bounded_count{", "mistakebound_margin_upper")
+        names = ("mistakebound_mistake_bound{", "mistakebound_bounded_events{", "mistakebound_margin_upper")
         lines = [line for line in page.splitlines() if line.startswith(names)]
         return {name: float(value) for name, _, value in (line.rpartition(" ") for line in lines)}
 
@@ -50,9 +50,10 @@ def test_bounds_and_certificate_come_at_once_and_then_every_two_seconds() -> Non
     assert page.samples() == {
         'mistakebound_mistake_bound{of="updates",theorem="Novikoff"}': 4,
         'mistakebound_mistake_bound{of="mistakes",theorem="Novikoff"}': 4,
-        'mistakebound_bounded_count{of="updates",theorem="Novikoff"}': 1,
-        'mistakebound_bounded_count{of="mistakes",theorem="Novikoff"}': 1,
+        'mistakebound_bounded_events{of="updates",theorem="Novikoff"}': 1,
+        'mistakebound_bounded_events{of="mistakes",theorem="Novikoff"}': 1,
         "mistakebound_margin_upper_bound": 1,
+        "mistakebound_margin_upper_bound_window": 1,
     }
     state.model.labelled(0)
     state.model.learn(0, (("a", 3.0),), False, True)
@@ -63,7 +64,7 @@ def test_bounds_and_certificate_come_at_once_and_then_every_two_seconds() -> Non
     page.learning.measure(state)
     found = page.samples()
     assert found["mistakebound_margin_upper_bound"] == 1  # 1, then -3: a length of 2 after 2 updates
-    assert found['mistakebound_bounded_count{of="updates",theorem="Novikoff"}'] == 2
+    assert found['mistakebound_bounded_events{of="updates",theorem="Novikoff"}'] == 2
     assert found['mistakebound_mistake_bound{of="updates",theorem="Novikoff"}'] == 36
 
 
@@ -97,7 +98,7 @@ def test_what_was_said_is_taken_back_when_nothing_is_served() -> None:
     page.learning.forget()
     assert page.samples() == {}
     page.learning.measure(replayed(ROWS, learner=DECLARED))
-    assert len(page.samples()) == 5
+    assert len(page.samples()) == 6
 
 
 def test_the_version_space_is_a_gauge() -> None:
@@ -120,7 +121,7 @@ def test_a_running_worker_shows_its_bounds(monkeypatch: pytest.MonkeyPatch) -> N
         told = read(log, chosen, fold=True)
         unfolded = read(log, chosen, fold=False)
     assert done.metric('mistakebound_mistake_bound{of="mistakes",theorem="Novikoff"}') == 12
-    assert done.metric('mistakebound_bounded_count{of="mistakes",theorem="Novikoff"}') == 3
+    assert done.metric('mistakebound_bounded_events{of="mistakes",theorem="Novikoff"}') == 3
     assert done.metric("mistakebound_margin_upper_bound") == 1
     assert done.metric("mistakebound_declared_margin") == 0.5
     assert told.bounds == report_of(done.held.state).bounds
