@@ -6,7 +6,7 @@ commit nothing any more. Nothing is deleted; what the older epochs were stays in
 """
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from service.core.changes import Change, changes
@@ -31,6 +31,9 @@ ATTEMPTS = 4
 POLL_S = 0.5
 LEAVE_S = 5.0
 _WORK: tuple[Topic, ...] = ("predictions", "outcomes")
+
+
+Positions = Mapping[int, Position | None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,20 +173,35 @@ def execute(log: Log, settings: Settings, plan: Plan, wait_s: float) -> None:
     Waits at most `wait_s` for the group. Raises Refused where others are in it, or the log has moved on;
     Fenced, TransactionFailed when others keep coming in between; BadLog, Unreachable.
     """
+
+    def begin(session: Session, generation: int, positions: Positions, again: bool) -> None:
+        now = planned(log, settings, plan.begins.base)
+        if now is not None and again and now.follows == plan.begins:
+            return  # the attempt before was committed, only its answer was lost
+        if now is None or now.follows != plan.follows:
+            raise Refused("another epoch has begun since the plan was made; look at the plan again")
+        value = encode(now.begins)
+        records = [Outgoing("updates", p, None, value) for p in range(log.partitions)]
+        write(log, session, generation, records, plan.follows, now.begins, positions)
+
+    as_only_member(log, settings, wait_s, begin)
+
+
+def as_only_member(
+    log: Log, settings: Settings, wait_s: float, act: Callable[[Session, int, Positions, bool], None]
+) -> None:
+    """Join the group, be sure to own every partition, and `act(session, generation, positions, again)`.
+
+    `again`: an attempt before may have been committed, with only its answer lost. Raises what `act` raises,
+    and Fenced, TransactionFailed when others keep coming in between.
+    """
     for attempt in range(ATTEMPTS):
         session = log.join(SLOT)
         try:
             generation = alone(session, log.partitions, wait_s)
             positions = session.committed(range(log.partitions))
             check_positions(log, settings, positions)
-            now = planned(log, settings, plan.begins.base)
-            if now is not None and attempt and now.follows == plan.begins:
-                return  # the attempt before was committed, only its answer was lost
-            if now is None or now.follows != plan.follows:
-                raise Refused("another epoch has begun since the plan was made; look at the plan again")
-            value = encode(now.begins)
-            records = [Outgoing("updates", p, None, value) for p in range(log.partitions)]
-            write(log, session, generation, records, plan.follows, now.begins, positions)
+            act(session, generation, positions, attempt > 0)
             return
         except (Fenced, TransactionFailed):
             if attempt == ATTEMPTS - 1:
@@ -213,7 +231,7 @@ def must_not_be_lost(log: Log, settings: Settings) -> None:
     check_positions(log, settings, log.group_positions())
 
 
-def check_positions(log: Log, settings: Settings, positions: Mapping[int, Position | None]) -> None:
+def check_positions(log: Log, settings: Settings, positions: Positions) -> None:
     """As `must_not_be_lost`, for positions at hand."""
     for p, position in positions.items():
         if position is None and any(newest_record(log, topic, p) is not None for topic in _WORK):
@@ -231,7 +249,7 @@ def write(
     records: Sequence[Outgoing],
     follows: Epoch | None,
     newest: Epoch,
-    positions: Mapping[int, Position | None],
+    positions: Positions,
 ) -> None:
     """Write records, the last of which begin the epoch `newest` after `follows`, with the positions as they are."""
     known = {p: position for p, position in positions.items() if position is not None}

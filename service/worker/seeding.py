@@ -19,10 +19,10 @@ from service.core.replay import Row, replay_rows
 from service.core.sizes import Limits
 from service.core.state import State
 from service.core.step import Step
-from service.log.protocol import Fenced, Log, Refused, StaleGeneration, TransactionFailed
+from service.log.protocol import Log, Refused, Session
 from service.settings import Settings
 from service.worker.epochs import refuse_changed
-from service.worker.reset import ATTEMPTS, LEAVE_S, SLOT, History, alone, check_positions, history, write
+from service.worker.reset import History, Positions, as_only_member, history, write
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,27 +95,17 @@ def execute(log: Log, settings: Settings, plan: Plan, wait_s: float) -> None:
     Waits at most `wait_s` for the group. Raises Refused where others are in it, or the log has moved on;
     Fenced, TransactionFailed when others keep coming in between; BadLog, Unreachable.
     """
-    for attempt in range(ATTEMPTS):
-        session = log.join(SLOT)
-        try:
-            generation = alone(session, log.partitions, wait_s)
-            positions = session.committed(range(log.partitions))
-            check_positions(log, settings, positions)
-            now = history(log)
-            if attempt and now is not None and now.newest == plan.begins:
-                return  # the attempt before was committed, only its answer was lost
-            if now != plan.history:
-                raise Refused(
-                    "the model has learned, or an epoch has begun, since the seeds were made: stop all workers, "
-                    "and try again"
-                )
-            follows = None if now is None else now.newest
-            write(log, session, generation, plan.records(), follows, plan.begins, positions)
-            return
-        except (Fenced, TransactionFailed):
-            if attempt == ATTEMPTS - 1:
-                raise
-        except StaleGeneration:
-            raise Refused("another worker joined the group meanwhile: stop it, and try again") from None
-        finally:
-            session.close(LEAVE_S)
+
+    def seed(session: Session, generation: int, positions: Positions, again: bool) -> None:
+        now = history(log)
+        if again and now is not None and now.newest == plan.begins:
+            return  # the attempt before was committed, only its answer was lost
+        if now != plan.history:
+            raise Refused(
+                "the model has learned, or an epoch has begun, since the seeds were made: stop all workers, "
+                "and try again"
+            )
+        follows = None if now is None else now.newest
+        write(log, session, generation, plan.records(), follows, plan.begins, positions)
+
+    as_only_member(log, settings, wait_s, seed)
