@@ -9,6 +9,7 @@ import yaml
 from prometheus_client.parser import text_string_to_metric_families
 
 from service.core.replay import fresh
+from service.core.report import Bound
 from service.settings import Settings
 from service.worker.metrics import Metrics
 from tests.operations.deployed import PROMETHEUS, ROOT, alerts, rules
@@ -34,6 +35,8 @@ def worker_page() -> dict[str, set[str]]:
     metrics = Metrics(["true", "false"], "perceptron", "digest")
     metrics.partition(0, fresh(Settings(), 1).totals(0))
     metrics.lag({("examples", 0): 1})
+    metrics.margin(0.5, 0.25, 0.25)
+    metrics.bounds([Bound("Novikoff", 63.5, 41, True, "updates", "R = 1")])
     found: dict[str, set[str]] = {}
     for family in text_string_to_metric_families(metrics.exposition().decode()):
         for sample in family.samples:
