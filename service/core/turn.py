@@ -1,26 +1,39 @@
 """A turn: a step's work on one partition, record after record, every decision written down in order.
 
 What is decided here is decided once. `outcomes` keeps it, with the label's value, so a rebuild applies
-and never decides again; an update is decided in `_learn`, and nowhere else.
+and never decides again; an update is decided in `_due`, and nowhere else.
 """
 
 from collections.abc import Collection, Mapping
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from msgspec import UNSET, Raw
 
 from service.core.dead_letters import dead_letter
 from service.core.facts import ExampleOutcome, LabelOutcome, StepCounts, Stream, spelled
 from service.core.faults import BadRecord
+from service.core.features import Features
 from service.core.learners import Score
 from service.core.ledger import Waiting
 from service.core.merge import Merge, Side
-from service.core.messages import Decision, Prediction, Update, encode
+from service.core.messages import Decision, Prediction, Update, Version, encode
 from service.core.outcomes import written
 from service.core.records import Outgoing, Position, Record
 from service.core.sizes import Sizes
 from service.core.state import State
 from service.settings import LabelValue
+
+
+class _Due(NamedTuple):
+    """An update that must be made."""
+
+    x: Features
+    predicted: LabelValue | None
+    """The class that the deciding model gave."""
+    behind: int
+    """Updates folded since the prediction that decided it; 0 where the present model did."""
+    decided_with: Version
+    """The present version, before this label is counted."""
 
 
 class Turn:
@@ -217,27 +230,13 @@ class Turn:
         )
 
     def _learn(self, entry: Waiting, label: LabelValue, mistaken: bool) -> None:
-        """Count the label and update, or not: the only place where that is decided."""
+        """Count the label, and update where that is due."""
         model = self.model
-        try:
-            x = model.features(entry.features)
-        except BadRecord:  # predicted in an older epoch, whose settings took what these do not
-            model.labelled(self.partition)
-            return
-        if not self.reader.knows(label):  # parked in an older epoch, which had other classes
-            model.labelled(self.partition)
-            return
-        must, chosen = model.decide(x, label)
-        behind = 0
-        if self.state.settings.learner.delay_policy == "issued" and entry.epoch == model.epoch:
-            must, chosen = mistaken, entry.predicted
-            behind = sum(model.updates) - entry.updates
-        if not must:
-            model.labelled(self.partition)
-            return
-        decided_with = model.version()
+        due = self._due(entry, label, mistaken)
         model.labelled(self.partition)
-        n = model.learn(self.partition, x, label, chosen, behind)
+        if due is None:
+            return
+        n = model.learn(self.partition, due.x, label, due.predicted, due.behind)
         for tally in (self.tallies.life, self.tallies.epoch):
             tally.updates += 1
         self.counts.updates["demote" if label == self.negative else "promote"] += 1
@@ -247,13 +246,28 @@ class Turn:
             list(model.clock),
             entry.id,
             label,
-            chosen,
+            due.predicted,
             Raw(entry.features),
             entry.source,
-            decided_with,
-            behind,
+            due.decided_with,
+            due.behind,
         )
         self.outputs.append(Outgoing("updates", self.partition, entry.id.encode(), encode(update)))
+
+    def _due(self, entry: Waiting, label: LabelValue, mistaken: bool) -> _Due | None:
+        """The update that is due, or None: the only place where that is decided."""
+        model = self.model
+        try:
+            x = model.features(entry.features)
+        except BadRecord:  # predicted in an older epoch, whose settings took what these do not
+            return None
+        if not self.reader.knows(label):  # parked in an older epoch, which had other classes
+            return None
+        must, predicted = model.decide(x, label)
+        behind = 0
+        if self.state.settings.learner.delay_policy == "issued" and entry.epoch == model.epoch:
+            must, predicted, behind = mistaken, entry.predicted, sum(model.updates) - entry.updates
+        return _Due(x, predicted, behind, model.version()) if must else None
 
     def _unmatched(self, identity: str) -> None:
         entry = self.ledger.unpark(identity)

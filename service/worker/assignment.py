@@ -16,7 +16,7 @@ from service.core.fold import Fold
 from service.core.ledger import Ledger, zero
 from service.core.messages import Epoch, Marks, encode, read_outcomes
 from service.core.model import Model
-from service.core.records import OUTPUTS, Position, Topic
+from service.core.records import OUTPUTS, Position
 from service.core.recover import read_marks, rebuild
 from service.core.sizes import Limits
 from service.core.snapshot import Checkpoint, thaw
@@ -156,7 +156,7 @@ def _ledger(
 def _first(log: Log, settings: Settings, partition: int, *, committed_none_hint: bool) -> Ledger:
     """A partition that the group never committed: only if its outputs hold nothing committed."""
     for topic in ("predictions", "outcomes"):
-        if _any(log, topic, partition):
+        if newest_record(log, topic, partition) is not None:
             hint = "; start with --resume-from-outcomes to go on from there" if committed_none_hint else ""
             raise Refused(
                 f"the group {settings.group!r} has no committed offset for partition {partition}, but "
@@ -167,10 +167,6 @@ def _first(log: Log, settings: Settings, partition: int, *, committed_none_hint:
     ledger.examples_next = log.low_watermark("examples", partition)
     ledger.labels_next = log.low_watermark("labels", partition)
     return ledger
-
-
-def _any(log: Log, topic: Topic, partition: int) -> bool:
-    return next(iter(log.read(topic, partition, log.low_watermark(topic, partition))), None) is not None
 
 
 def _from_outcomes(log: Log, partition: int) -> Position | None:
