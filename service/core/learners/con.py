@@ -4,9 +4,6 @@
 shuffle of it. Every label that removes a concept is an update, a mistake or not. At most |C| - 1 mistakes.
 """
 
-from collections.abc import Mapping
-from typing import Any
-
 import numpy as np
 
 from service.core.features import Features
@@ -23,7 +20,8 @@ class Con:
         order = np.arange(space.concepts.size)
         self._ranking = order if seed is None else np.random.default_rng(seed).permutation(order)
         self.begin, self.rollback, self.digest = space.begin, space.rollback, space.digest
-        self.dump, self.load = space.dump, space.load
+        self.dump, self.load, self.fold = space.dump, space.load, space.fold
+        self.length, self.theta, self.weights = space.length, space.theta, space.weights
 
     def score(self, x: Features, clock: int = 0) -> float:
         """+1 where the first concept left is true of x, else -1; 0 when none is left."""
@@ -39,26 +37,3 @@ class Con:
     def decide(self, x: Features, positive: bool) -> tuple[bool, bool]:
         """(whether this label removes a concept, predicted class)."""
         return self.space.shrinks(x, positive), self.score(x) > 0.0
-
-    def fold(
-        self,
-        partition: int,
-        x: Features,
-        positive: bool,
-        clock: int = 0,
-        predicted: bool | None = None,
-    ) -> None:
-        """Keep what agrees with this label."""
-        self.space.intersect(partition, x, positive)
-
-    def length(self, x: Features) -> float:
-        """How many variables are true."""
-        return float(sum(value != 0.0 for _, value in x))
-
-    def theta(self) -> Mapping[str, float]:
-        """Nothing is added up here."""
-        return {}
-
-    def weights(self) -> Mapping[str, Any]:
-        """The first concepts left."""
-        return self.space.spelled()

@@ -4,9 +4,6 @@ Positive needs a strict majority. On a mistake, keep what agrees with the label:
 most log2 |C| mistakes.
 """
 
-from collections.abc import Mapping
-from typing import Any
-
 import numpy as np
 
 from service.core.features import Features
@@ -21,7 +18,8 @@ class Halving:
     def __init__(self, space: VersionSpace) -> None:
         self.space = space
         self.begin, self.rollback, self.digest = space.begin, space.rollback, space.digest
-        self.dump, self.load = space.dump, space.load
+        self.dump, self.load, self.fold = space.dump, space.load, space.fold
+        self.length, self.theta, self.weights = space.length, space.theta, space.weights
 
     def score(self, x: Features, clock: int = 0) -> float:
         """Concepts left that say positive, less those that say negative."""
@@ -36,26 +34,3 @@ class Halving:
         """(errs and has something left to remove, predicted class)."""
         predicted = self.score(x) > 0.0
         return predicted != positive and self.space.shrinks(x, positive), predicted
-
-    def fold(
-        self,
-        partition: int,
-        x: Features,
-        positive: bool,
-        clock: int = 0,
-        predicted: bool | None = None,
-    ) -> None:
-        """Keep what agrees with this label."""
-        self.space.intersect(partition, x, positive)
-
-    def length(self, x: Features) -> float:
-        """How many variables are true."""
-        return float(sum(value != 0.0 for _, value in x))
-
-    def theta(self) -> Mapping[str, float]:
-        """Nothing is added up here."""
-        return {}
-
-    def weights(self) -> Mapping[str, Any]:
-        """The first concepts left."""
-        return self.space.spelled()

@@ -17,6 +17,10 @@ from service.core.learners.concepts import ConceptClass, Truths
 Bits = npt.NDArray[np.uint8]
 
 
+SHOWN = 10
+"""Concepts that `weights` spells out."""
+
+
 class VersionSpace:
     """Rows [P] of packed bits, and their intersection."""
 
@@ -49,7 +53,9 @@ class VersionSpace:
         """Whether this label would remove a concept."""
         return bool(np.any(self.members() & (self.values(x) != positive)))
 
-    def intersect(self, partition: int, x: Features, positive: bool) -> None:
+    def fold(
+        self, partition: int, x: Features, positive: bool, clock: int = 0, predicted: bool | None = None
+    ) -> None:
         """Keep only what agrees with this label."""
         agreeing = np.packbits(self.values(x) == positive)
         self._rows[partition] = self._rows[partition] & agreeing
@@ -86,6 +92,14 @@ class VersionSpace:
         """SHA-256 of the packed bits."""
         return sha256(self._whole.tobytes()).hexdigest()
 
-    def spelled(self, most: int = 10) -> Mapping[str, Any]:
+    def length(self, x: Features) -> float:
+        """How many variables are true."""
+        return float(sum(value != 0.0 for _, value in x))
+
+    def theta(self) -> Mapping[str, float]:
+        """Nothing is added up here."""
+        return {}
+
+    def weights(self) -> Mapping[str, Any]:
         """The first concepts left, in words."""
-        return {self.concepts.spelled(int(place)): 1.0 for place in np.flatnonzero(self.members())[:most]}
+        return {self.concepts.spelled(int(place)): 1.0 for place in np.flatnonzero(self.members())[:SHOWN]}
