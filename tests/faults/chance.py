@@ -1,11 +1,15 @@
 """Chance and sizes of the runs in this folder, settable from outside.
 
 `MISTAKEBOUND_SEED` repeats a run's random choices (each test prints its seed; the processes' timing is
-not repeated). `MISTAKEBOUND_FAULTS_EXAMPLES` sets how many examples a run has.
+not repeated). `MISTAKEBOUND_FAULTS_SIZE=full` asks for the full form of each test, which `python -m
+tests.faults` does; `MISTAKEBOUND_FAULTS_EXAMPLES` sets how many examples a run has.
 """
 
 import os
 import random
+from typing import TypeVar
+
+Any = TypeVar("Any")
 
 
 def chance_of(name: str) -> random.Random:
@@ -15,6 +19,17 @@ def chance_of(name: str) -> random.Random:
     return random.Random(f"{seed} {name}")
 
 
-def examples(short: int) -> int:
-    """How many examples to run; `short` where nothing else is asked for."""
-    return int(os.environ.get("MISTAKEBOUND_FAULTS_EXAMPLES") or short)
+def is_full() -> bool:
+    """Whether the full form was asked for."""
+    return os.environ.get("MISTAKEBOUND_FAULTS_SIZE") == "full"
+
+
+def sized(short: Any, full: Any) -> Any:
+    """What a run takes: `full` where the full form was asked for."""
+    return full if is_full() else short
+
+
+def examples(short: int, full: int | None = None) -> int:
+    """How many examples to run, where nothing else is asked for: `short`, or `full` in the full form."""
+    asked = os.environ.get("MISTAKEBOUND_FAULTS_EXAMPLES")
+    return int(asked) if asked else sized(short, short if full is None else full)

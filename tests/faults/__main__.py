@@ -1,0 +1,47 @@
+"""The fault suite in its full form: minutes to half an hour, on real brokers.
+
+    python -m tests.faults [B1 B2 ...] [--seed N] [--short]
+
+Without names everything runs. Seeds, and what each test has to report (throughput, times, kills), are
+printed as it goes; wall times come at the end. `--short` runs the form that is part of the test command.
+"""
+
+import argparse
+import os
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+HERE = Path(__file__).parent
+
+BAR: Mapping[str, tuple[str, ...]] = {
+    "B1": ("test_killed_worker_kafka.py",),
+}
+"""What the service must stand, and the tests for it in this folder."""
+
+
+def main() -> int:
+    """Run the tests asked for; pytest's exit code."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("names", nargs="*", metavar="NAME", help=f"of {', '.join(BAR)}; default all")
+    parser.add_argument("--seed", help="repeat the random choices of a run")
+    parser.add_argument("--short", action="store_true", help="seconds instead of minutes")
+    asked = parser.parse_args()
+    unknown = sorted(set(asked.names) - set(BAR))
+    if unknown:
+        parser.error(f"{', '.join(unknown)}: no such test; there are {', '.join(BAR)}")
+    if asked.seed:
+        os.environ["MISTAKEBOUND_SEED"] = asked.seed
+    if not asked.short:
+        os.environ["MISTAKEBOUND_FAULTS_SIZE"] = "full"
+    tests = [str(HERE / test) for name in asked.names or BAR for test in BAR[name]]
+    limit = "timeout=300" if asked.short else "timeout=7200"
+    return pytest.main(["-v", "-s", "--durations=0", "-o", limit, *tests])
+
+
+if __name__ == "__main__":
+    sys.exit(main())
