@@ -19,14 +19,20 @@ POLL_S = 0.02
 
 
 class Child:
-    """`python -m service ARGUMENTS` in the folder `home`, its output in files there."""
+    """`python -m service ARGUMENTS` in the folder `home`, its output in files there.
 
-    def __init__(self, home: Path, number: int, arguments: tuple[str, ...]) -> None:
+    `first` is code that it runs before: to shorten a time limit that a test would otherwise wait for.
+    """
+
+    def __init__(self, home: Path, number: int, arguments: tuple[str, ...], first: str = "") -> None:
         self.arguments = arguments
+        program = (
+            ["-c", f"{first}\nfrom service.__main__ import main\nmain()"] if first else ["-m", "service"]
+        )
         self._out, self._err = home / f"child-{number}.out", home / f"child-{number}.err"
         with self._out.open("wb") as out, self._err.open("wb") as err:
             self._process = subprocess.Popen(
-                [sys.executable, "-m", "service", *arguments],
+                [sys.executable, *program, *arguments],
                 cwd=home,
                 env=ENVIRON,
                 stdin=subprocess.DEVNULL,
@@ -38,6 +44,10 @@ class Child:
     def code(self) -> int | None:
         """Its exit code; None while it runs."""
         return self._process.poll()
+
+    @property
+    def pid(self) -> int:
+        return self._process.pid
 
     def signal(self, number: signal.Signals) -> None:
         self._process.send_signal(number)
@@ -72,8 +82,8 @@ class Children:
         self.home = home
         self._started: list[Child] = []
 
-    def start(self, *arguments: str) -> Child:
-        child = Child(self.home, len(self._started), arguments)
+    def start(self, *arguments: str, first: str = "") -> Child:
+        child = Child(self.home, len(self._started), arguments, first)
         self._started.append(child)
         return child
 
