@@ -4,6 +4,7 @@ A jar stands in the folder under its final name only when whole and of the liste
 """
 
 import contextlib
+import fcntl
 import hashlib
 import io
 import os
@@ -23,12 +24,14 @@ def folder() -> Path:
     cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
     jars = cache / "mistakebound" / "kafka-4.3.1"
     jars.mkdir(parents=True, exist_ok=True)
-    for line in LISTED.read_text().splitlines():
-        coordinates, sha256 = line.split()
-        _, name, version = coordinates.split(":")
-        jar = jars / f"{name}-{version}.jar"
-        if not (jar.exists() and _sha256(jar) == sha256):
-            _fetch(coordinates, sha256, jar)
+    with (jars / "lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)  # test processes that start at once fetch each jar once
+        for line in LISTED.read_text().splitlines():
+            coordinates, sha256 = line.split()
+            _, name, version = coordinates.split(":")
+            jar = jars / f"{name}-{version}.jar"
+            if not (jar.exists() and _sha256(jar) == sha256):
+                _fetch(coordinates, sha256, jar)
     return jars
 
 
