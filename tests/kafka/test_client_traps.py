@@ -19,6 +19,7 @@ from service.core.records import Outgoing, Position, Transaction
 from service.log.kafka import KafkaLog, connect, outgoing, transact
 from service.log.protocol import Polled, Refused, StaleGeneration, TransactionFailed
 from tests.contract.worker import PATIENCE_S, Worker, example, values
+from tests.kafka.breaking import expire, lose_a_sequence_number
 from tests.kafka.broker import Broker
 
 RECORDS = [Outgoing("predictions", 0, b"k", b"%d" % n) for n in range(3)]
@@ -53,20 +54,6 @@ def hook_second_send(
         return future
 
     monkeypatch.setattr(transact, "send", send)
-
-
-def expire(producer: Any) -> None:
-    """Let the unsent batches be older than `delivery_timeout_ms`, by the client's own reckoning."""
-    for batches in producer._accumulator._batches.values():
-        for batch in batches:
-            batch.created -= 1_000
-    producer._sender.wakeup()
-
-
-def lose_a_sequence_number(producer: Any) -> None:
-    """Let the broker see a gap, as after an answer that was lost: it refuses the batch and all later ones."""
-    for place in producer._transaction_manager._sequence_numbers:
-        producer._transaction_manager.increment_sequence_number(place, 5)
 
 
 @contextmanager

@@ -3,8 +3,9 @@
 Guarantees:
 
 1. A transaction is committed only after every one of its records was acknowledged. A record whose
-   send failed may be in the log all the same, and a client whose batch failed may report a commit
-   that never happened; so a failed send never meets a commit, and its client is thrown away.
+   send failed may be in the log all the same, and a client that lost its epoch reports a commit that
+   never happened; so a failed send never meets a commit, a commit counts only under the epoch that the
+   transaction began with, and after either failure the client is thrown away.
 2. Positions are sent with the group membership of the records' generation. A stale one is refused by
    the broker (`StaleGeneration`), and the client stays.
 3. After any other failure the next client takes the same id: the broker then ends what was open
@@ -118,6 +119,8 @@ class Writer:
         self, outputs: Sequence[Outgoing], positions: Mapping[TopicPartition, Any], member: Any
     ) -> Ends:
         producer = self._producer
+        manager = producer._transaction_manager
+        epoch = manager.producer_id_and_epoch
         producer.begin_transaction()
         sent = [
             (each.topic, each.partition, send(producer, self._names.to_broker[each.topic], each))
@@ -129,10 +132,12 @@ class Writer:
         for topic, partition, future in sent:
             # `get` raises what the broker said; a future that is not done is a failure, too.
             ends[topic, partition] = max(ends.get((topic, partition), 0), future.get(0).offset + 1)
-        manager = producer._transaction_manager
         if positions:
             self._wait(manager.send_offsets_to_transaction(dict(positions), member), OFFSETS_S, "positions")
         self._wait(manager.begin_commit(), COMMIT_S, "the commit")
+        if manager.producer_id_and_epoch != epoch:
+            # A client that asks for a new epoch has its transaction aborted, and calls its commit done.
+            raise KafkaError(f"the client went from {epoch} to {manager.producer_id_and_epoch} on its way")
         return ends
 
     def _wait(self, result: Any, seconds: float, what: str) -> None:
