@@ -35,6 +35,23 @@ def demo(
             help="Only send the pages, lap after lap under new ids: for workers that run elsewhere.",
         ),
     ] = False,
+    late: Annotated[
+        float | None,
+        typer.Option(
+            "--late", metavar="S", help="With --only-producer: labels come S seconds late; default 10."
+        ),
+    ] = None,
+    flip_labels: Annotated[
+        bool,
+        typer.Option("--flip-labels", help="With --only-producer: the opposite labels, a drift to watch."),
+    ] = False,
+    withhold_labels: Annotated[
+        bool,
+        typer.Option(
+            "--withhold-labels",
+            help="With --only-producer: no labels; the next producer sends those that are missing.",
+        ),
+    ] = False,
     config: Config = None,
     sets: Sets = None,
     log: LogUrl = None,
@@ -56,8 +73,16 @@ def demo(
 
     settings, explicit = _settings(config, sets, log)
     if only_producer:
-        _only_produce(settings, 50.0 if rate is None else rate, once=once)
+        _only_produce(
+            settings,
+            50.0 if rate is None else rate,
+            once=once,
+            late=late,
+            flip_labels=flip_labels,
+            withhold_labels=withhold_labels,
+        )
         return
+    _refuse_without_producer(late=late is not None, flip_labels=flip_labels, withhold_labels=withhold_labels)
     pace = rate if rate is not None else (0.0 if once else 50.0)
     progress = Progress(message)
     sent = threading.Event()
@@ -94,11 +119,28 @@ def demo(
         print(summary(report))
 
 
-def _only_produce(settings: "Settings", rate: float, *, once: bool) -> None:
+def _refuse_without_producer(**given: bool) -> None:
+    """Options that only the endless stream has."""
+    from service.commands.exit_codes import CommandError, ExitCode
+
+    if named := [f"--{name.replace('_', '-')}" for name, told in given.items() if told]:
+        raise CommandError(ExitCode.USAGE, f"{' and '.join(named)}: only with --only-producer")
+
+
+def _only_produce(
+    settings: "Settings",
+    rate: float,
+    *,
+    once: bool,
+    late: float | None,
+    flip_labels: bool,
+    withhold_labels: bool,
+) -> None:
     """The stream without a worker, until a signal. The topics must exist."""
-    from service.commands.endless import laps, produce
+    from service.commands.endless import LATE_S, flipped, laps, produce
     from service.commands.exit_codes import CommandError, ExitCode
     from service.commands.output import message
+    from service.core.records import INPUTS
     from service.log import open_log
     from service.worker.process import stop_on_signals
 
@@ -106,9 +148,20 @@ def _only_produce(settings: "Settings", rate: float, *, once: bool) -> None:
         raise CommandError(ExitCode.USAGE, "--once ends and --only-producer never does: leave one out")
     if rate <= 0:
         raise CommandError(ExitCode.USAGE, f"--rate {rate:g}: give examples a second, above 0")
+    if late is not None and late < 0:
+        raise CommandError(ExitCode.USAGE, f"--late {late:g}: give seconds, 0 or more")
+    stream = laps(rows())
     with stop_on_signals() as stop, open_log(settings) as reached:
         message(f"sending {rate:g} examples a second to {settings.log.url}")
-        produce(reached, settings, laps(rows()), rate, stop)
+        produce(
+            reached,
+            settings,
+            flipped(stream) if flip_labels else stream,
+            rate,
+            stop,
+            late_s=LATE_S if late is None else late,
+            topics=INPUTS[:1] if withhold_labels else INPUTS,
+        )
 
 
 def _settings(config: "Config", sets: "Sets", log: "LogUrl") -> "tuple[Settings, bool]":

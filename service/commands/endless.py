@@ -3,16 +3,16 @@
 import itertools
 import threading
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 
-from service.core.records import INPUTS, Outgoing
+from service.core.records import INPUTS, Outgoing, Topic
 from service.core.replay import Row, as_stream
 from service.log.partitioner import partition_of
 from service.log.protocol import Log
 from service.settings import Settings
 
 LATE_S = 10.0
-"""Labels come so long after their examples."""
+"""Labels come so long after their examples, unless told otherwise."""
 
 
 def laps(rows: Sequence[Row]) -> Iterator[Row]:
@@ -23,16 +23,30 @@ def laps(rows: Sequence[Row]) -> Iterator[Row]:
             yield row._replace(id=f"{row.id}-{lap}")
 
 
-def produce(
-    log: Log, settings: Settings, rows: Iterable[Row], examples_per_s: float, stop: threading.Event
-) -> None:
-    """Send rows as examples and, 10 s later, their labels, stamped with the time, until `stop`.
+def flipped(rows: Iterable[Row]) -> Iterator[Row]:
+    """The same rows with the opposite labels: what was learned is wrong from here on."""
+    for row in rows:
+        yield row._replace(label=not row.label)
 
-    What is in the topics already tells how far an earlier run came. Raises as `log.append`.
+
+def produce(
+    log: Log,
+    settings: Settings,
+    rows: Iterable[Row],
+    examples_per_s: float,
+    stop: threading.Event,
+    *,
+    late_s: float = LATE_S,
+    topics: Collection[Topic] = INPUTS,
+) -> None:
+    """Send rows as examples and, `late_s` later, their labels, stamped with the time, until `stop`.
+
+    What is in the topics already tells how far an earlier run came, so what one run leaves out, the next
+    one sends first. Only to `topics`; the rest passes in its time, unsent. Raises as `log.append`.
     """
     partitions = log.partitions
     held = {(topic, p): log.high_watermark(topic, p) for topic in INPUTS for p in range(partitions)}
-    outstanding = round(LATE_S * examples_per_s)
+    outstanding = round(late_s * examples_per_s)
 
     def place(number: int, key: bytes, partitions: int) -> int:  # noqa: ARG001 - as `as_stream` calls it
         return partition_of(key, partitions)
@@ -42,6 +56,7 @@ def produce(
             return
         if one.offset < held[one.topic, one.partition]:
             continue
-        now_ms = round(time.time() * 1000)
-        log.append([Outgoing(one.topic, one.partition, one.key, one.value, (), now_ms)])
+        if one.topic in topics:
+            now_ms = round(time.time() * 1000)
+            log.append([Outgoing(one.topic, one.partition, one.key, one.value, (), now_ms)])
         stop.wait(0.5 / examples_per_s)  # an example and a label make two records

@@ -6,13 +6,9 @@ import subprocess
 
 import pytest
 import yaml
-from prometheus_client.parser import text_string_to_metric_families
 
-from service.core.replay import fresh
-from service.core.report import Bound
-from service.settings import Settings
-from service.worker.metrics import Metrics
 from tests.operations.deployed import PROMETHEUS, ROOT, alerts, rules
+from tests.operations.pages import worker_page
 from tests.operations.promtool import MISSING
 
 RUNBOOK = (ROOT / "deploy" / "runbook.md").read_text()
@@ -28,21 +24,6 @@ def promtool(*arguments: str) -> None:
         [program, *arguments], cwd=PROMETHEUS, capture_output=True, text=True, timeout=240, check=False
     )
     assert done.returncode == 0, done.stdout + done.stderr
-
-
-def worker_page() -> dict[str, set[str]]:
-    """Every sample on a worker's page, with the names of its labels."""
-    metrics = Metrics(["true", "false"], "perceptron", "digest")
-    metrics.partition(0, fresh(Settings(), 1).totals(0))
-    metrics.lag({("examples", 0): 1})
-    metrics.margin(0.5, 0.25, 0.25)
-    metrics.bounds([Bound("Novikoff", 63.5, 41, True, "updates", "R = 1")])
-    found: dict[str, set[str]] = {}
-    for family in text_string_to_metric_families(metrics.exposition().decode()):
-        for sample in family.samples:
-            found.setdefault(sample.name, set()).update(sample.labels)
-    # Families of one value by partition appear with it.
-    return found | {"mistakebound_pending_oldest_timestamp_seconds": {"partition"}}
 
 
 @pytest.mark.promtool

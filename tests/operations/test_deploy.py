@@ -1,6 +1,7 @@
 """The image and the compose project are what they must be; no container engine is asked."""
 
 import base64
+import json
 import re
 import subprocess
 import sys
@@ -11,6 +12,7 @@ from typing import Any
 
 import pytest
 import yaml
+from jsonschema import Draft7Validator
 from packaging.requirements import Requirement
 
 from service.commands.app import VERBS
@@ -19,7 +21,17 @@ from service.commands.consistency import require_for_run
 from service.worker.http import parse_address
 from service.worker.process import DRAIN_S
 from tests.operations import deployed
-from tests.operations.deployed import PROMETHEUS, ROOT, compose, environment_of, image, image_exec, services
+from tests.operations.deployed import (
+    GRAFANA,
+    PROMETHEUS,
+    ROOT,
+    compose,
+    environment_of,
+    image,
+    image_exec,
+    services,
+)
+from tests.operations.panels import DASHBOARD
 
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 OURS = ("topics", "worker", "producer")
@@ -167,6 +179,18 @@ def test_the_installed_environment_is_small() -> None:
 # The compose project
 
 
+def test_the_project_is_as_the_specification_wants_it() -> None:
+    """By the Compose Specification's own schema, which knows every key; a wrong one is found."""
+    schema = json.loads((ROOT / "tests/operations/compose-spec/compose-spec.json").read_text())
+    Draft7Validator.check_schema(schema)
+    validator = Draft7Validator(schema)
+    misspelt = compose()
+    misspelt["services"]["worker"]["mem_limt"] = "512m"
+
+    assert [f"{each.json_path}: {each.message}" for each in validator.iter_errors(compose())] == []
+    assert not validator.is_valid(misspelt)
+
+
 @pytest.mark.parametrize("name", services())
 def test_a_service_is_confined(name: str) -> None:
     """No capability, no new privilege, a reaper, bounded memory, processes and logs, a pinned image."""
@@ -203,7 +227,7 @@ def test_a_service_is_asked_how_it_is_or_ends_by_itself(name: str) -> None:
 
 def test_services_start_when_what_they_need_is_ready() -> None:
     """The broker healthy before anybody connects, the topics made before anybody reads or writes;
-    what watches them waits for none of them."""
+    Prometheus, which watches them, waits for none of them, and Grafana for Prometheus."""
     order = {
         name: {other: how["condition"] for other, how in service.get("depends_on", {}).items()}
         for name, service in services().items()
@@ -217,6 +241,7 @@ def test_services_start_when_what_they_need_is_ready() -> None:
         "worker": both,
         "producer": both,
         "prometheus": {},
+        "grafana": {"prometheus": "service_healthy"},
     }
 
 
@@ -278,7 +303,7 @@ def test_workers_can_be_scaled() -> None:
 
 
 def test_nothing_is_published_beyond_this_machine() -> None:
-    """The broker takes anybody's word, and Prometheus shows everything."""
+    """The broker takes anybody's word, and Prometheus and Grafana show everything."""
     published = [port for service in services().values() for port in service.get("ports", ())]
 
     assert published
@@ -295,3 +320,50 @@ def test_prometheus_scrapes_every_worker() -> None:
     assert (found["names"], found["type"], found["port"]) == (["worker"], "A", port)
     assert job["job_name"] == "mistakebound"
     assert document["rule_files"] == ["rules.yml"]
+
+
+def test_grafana_finds_the_dashboard_and_opens_with_it() -> None:
+    """The provider's folder and the home page are where the dashboard is mounted."""
+    found = {PurePosixPath(target): ROOT / source for target, source in mounts("grafana").items()}
+    (provider,) = yaml.safe_load((GRAFANA / "provisioning/dashboards/mistakebound.yml").read_text())[
+        "providers"
+    ]
+    home = PurePosixPath(services()["grafana"]["environment"]["GF_DASHBOARDS_DEFAULT_HOME_DASHBOARD_PATH"])
+
+    assert found[PurePosixPath("/etc/grafana/provisioning")] == GRAFANA / "provisioning"
+    assert home.parent == PurePosixPath(provider["options"]["path"])
+    assert (found[home.parent] / home.name).samefile(DASHBOARD)
+    assert (provider["type"], provider["allowUiUpdates"]) == ("file", False)
+    assert mounts("grafana")["/var/lib/grafana"] == "grafana"
+
+
+def test_grafana_asks_the_projects_prometheus() -> None:
+    """By the service's name, at the port that its health check asks too."""
+    (source,) = yaml.safe_load((GRAFANA / "provisioning/datasources/prometheus.yml").read_text())[
+        "datasources"
+    ]
+    *_, asked = services()["prometheus"]["healthcheck"]["test"]
+
+    assert source["url"].replace("prometheus:", "127.0.0.1:") + "/-/ready" == asked
+    assert (source["access"], source["editable"]) == ("proxy", False)
+
+
+def test_grafana_lets_anybody_look_and_nobody_change() -> None:
+    """No click before the dashboard, no password to guess, nothing fetched from outside."""
+    environment = services()["grafana"]["environment"]
+
+    assert environment["GF_AUTH_ANONYMOUS_ENABLED"] == "true"
+    assert environment["GF_AUTH_ANONYMOUS_ORG_ROLE"] == "Viewer"
+    assert environment["GF_AUTH_BASIC_ENABLED"] == "false"
+    assert environment["GF_AUTH_DISABLE_LOGIN_FORM"] == "true"
+    assert environment["GF_PLUGINS_PREINSTALL_DISABLED"] == "true"
+    assert all(value == "false" for name, value in environment.items() if name.startswith("GF_ANALYTICS_"))
+
+
+def test_the_demo_can_be_made_to_drift_as_the_project_says() -> None:
+    """The commands in its head are ones that `demo` takes, at the producer's own rate."""
+    head = (ROOT / "docker-compose.yml").read_text().partition("\nname:")[0]
+    told = re.findall(r"run --rm producer (.+)", head)
+    producer = " ".join(services()["producer"]["command"])
+
+    assert [each.removeprefix(producer) for each in told] == [" --flip-labels", " --withhold-labels"]

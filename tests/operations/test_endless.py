@@ -3,11 +3,16 @@
 import itertools
 import json
 import threading
+from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
+
+import pytest
 
 from service.commands.demo import rows
-from service.commands.endless import LATE_S, laps, produce
+from service.commands.endless import LATE_S, flipped, laps, produce
 from service.core.records import INPUTS, Outgoing
+from service.core.replay import Row
 from service.log.protocol import Log
 from service.settings import Settings
 from tests.operations.command_line import run
@@ -33,17 +38,20 @@ class StopsAfter:
         return self._log.append(records)
 
 
-def send(log: Log, settings: Settings, records: int) -> None:
+def send(log: Log, settings: Settings, records: int, stream: Iterable[Row] | None = None, **how: Any) -> None:
     """Let the producer send so many records, without resting between them."""
     stop = threading.Event()
     stop.wait = lambda timeout=None: stop.is_set()  # type: ignore[method-assign]
-    produce(StopsAfter(log, records, stop), settings, laps(rows()), RATE, stop)  # type: ignore[arg-type]
+    stream = laps(rows()) if stream is None else stream
+    produce(StopsAfter(log, records, stop), settings, stream, RATE, stop, **how)  # type: ignore[arg-type]
+
+
+def values(log: Log, topic: str) -> list[Any]:
+    return [json.loads(record.value or b"") for p in range(PARTITIONS) for record in log.read(topic, p, 0)]
 
 
 def ids(log: Log, topic: str) -> list[str]:
-    return sorted(
-        json.loads(record.value or b"")["id"] for p in range(PARTITIONS) for record in log.read(topic, p, 0)
-    )
+    return sorted(each["id"] for each in values(log, topic))
 
 
 def test_ids_of_every_lap_are_new() -> None:
@@ -78,12 +86,54 @@ def test_examples_and_labels_of_an_id_share_a_partition() -> None:
         assert all(of["examples"][key] == p for key, p in of["labels"].items())
 
 
+def test_labels_are_as_late_as_they_are_told_to_be() -> None:
+    """In seconds of the stream's pace."""
+    with opened(settings := settings_for(), PARTITIONS) as log:
+        send(log, settings, 100, late_s=0.03)
+
+        assert len(ids(log, "examples")) - len(ids(log, "labels")) == 0.03 * RATE
+
+
+def test_a_drift_flips_the_labels_that_are_still_to_come() -> None:
+    """Each label says the opposite of the page's from where the earlier producer stopped."""
+    truth = {row.id: row.label for row in rows()}
+    with opened(settings := settings_for(), PARTITIONS) as log:
+        send(log, settings, 200, late_s=0)
+        before = {each["id"] for each in values(log, "labels")}
+        send(log, settings, 200, flipped(laps(rows())), late_s=0)
+
+        wrong = {each["id"] for each in values(log, "labels") if each["label"] is not truth[each["id"]]}
+        assert len(before) == 100
+        assert wrong == set(ids(log, "labels")) - before
+
+
+def test_labels_that_one_producer_withholds_the_next_one_sends() -> None:
+    """They come late, and the stream is whole again."""
+    with opened(settings := settings_for(), PARTITIONS) as log:
+        send(log, settings, 300, late_s=0, topics=["examples"])
+        assert (len(ids(log, "examples")), ids(log, "labels")) == (300, [])
+
+        send(log, settings, 500, late_s=0)
+        assert ids(log, "labels") == ids(log, "examples")
+        assert len(ids(log, "labels")) == 400
+
+
+@pytest.mark.parametrize("option", [["--late", "2"], ["--flip-labels"], ["--withhold-labels"]])
+def test_what_only_the_endless_stream_can_do_is_refused_elsewhere(option: list[str]) -> None:
+    """`demo` alone keeps its promise of numbers that never change."""
+    refused = run("demo", "--once", *option, log="sqlite::memory:")
+
+    assert refused.exit_code == 2
+    assert f"{option[0]}: only with --only-producer" in refused.stderr
+
+
 def test_it_cannot_be_told_to_end(tmp_path: Path) -> None:
-    """`--once` is refused, as is a rate that would never send."""
+    """`--once` is refused, as are a rate that would never send and a delay below zero."""
     log = f"sqlite:{tmp_path / 'log.db'}"
 
     assert run("demo", "--only-producer", "--once", log=log).exit_code == 2
     assert run("demo", "--only-producer", "--rate", "0", log=log).exit_code == 2
+    assert run("demo", "--only-producer", "--late", "-1", log=log).exit_code == 2
 
 
 def test_missing_topics_are_not_made() -> None:
