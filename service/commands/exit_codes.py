@@ -21,7 +21,7 @@ MEANINGS: dict[ExitCode, str] = {
     ExitCode.BUG: "a bug in mistakebound",
     ExitCode.USAGE: "usage, configuration or an unreadable input file",
     ExitCode.CHECK_FAILED: "a check or an expectation failed",
-    ExitCode.UNREACHABLE: "log or checkpoint folder unreachable, or address busy",
+    ExitCode.UNREACHABLE: "log or checkpoints unreachable, or address busy",
     ExitCode.REFUSED: "refused, to protect data",
     ExitCode.SLOT_TAKEN: "another process took the slot",
     ExitCode.GAVE_UP: "gave up rebuilding",
@@ -45,9 +45,9 @@ def code_of(error: BaseException) -> ExitCode:
     from service.core.faults import BadLog, BadSnapshot
     from service.core.recording import RecordingError
     from service.log import protocol
-    from service.worker.checkpoints import CheckpointError
     from service.worker.http import AddressError
     from service.worker.rebuilds import GaveUp
+    from service.worker.shelves import CheckpointError
 
     if isinstance(error, CommandError):
         return error.code
@@ -55,6 +55,7 @@ def code_of(error: BaseException) -> ExitCode:
         (ConfigurationError, ExitCode.USAGE),
         (RecordingError, ExitCode.USAGE),
         (BadSnapshot, ExitCode.CHECK_FAILED),
+        (protocol.Misconfigured, ExitCode.USAGE),
         (BadLog, ExitCode.REFUSED),
         (protocol.Refused, ExitCode.REFUSED),
         (protocol.Fenced, ExitCode.SLOT_TAKEN),

@@ -30,6 +30,10 @@ class Unreachable(LogError):
     """The broker or file does not answer, is wrong, or did not answer in time (exit code 4)."""
 
 
+class Misconfigured(LogError):
+    """An option of the log's own client cannot be used; the text names each (exit code 2)."""
+
+
 class Refused(LogError):
     """Going on would lose or double data, or the topics are not as they must be (exit code 5)."""
 

@@ -10,7 +10,8 @@ from kafka.errors import KafkaConnectionError, KafkaError, NodeNotReadyError
 from kafka.protocol.consumer import OffsetSpec
 
 from service.core.records import TOPICS, Topic
-from service.log.kafka.connect import Connection, Names, translated
+from service.log.kafka.connect import Connection, Names
+from service.log.kafka.errors import translated
 from service.log.kafka.watchdog import Watchdog
 from service.log.protocol import Refused, TopicDescription
 

@@ -1,15 +1,15 @@
-"""From settings to clients: what a client is told, what a user may change, and what errors mean.
+"""From settings to clients: what a client is told, and what it means when none can be made.
 
 Guarantees:
 
 1. Every consumer reads committed records only, commits nothing by itself and never jumps to an end.
-2. Options that the log's promises rest on are refused by name when the user gives them; all others of
-   kafka-python (TLS, SASL, buffers ...) reach every client that knows them.
-3. A wrong address or a silent broker is an `Unreachable` that names it, within `bootstrap_timeout_ms`.
+2. All options that the user may give (`options.py`: TLS, SASL, buffers ...) reach every client that
+   knows them.
+3. A wrong address or a silent broker is an `Unreachable` that names it, within `bootstrap_timeout_ms`; a
+   broker that turns us away is one that says why, at once.
 """
 
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,10 +17,11 @@ import kafka.errors as kafka_errors
 import kafka.record.util
 from kafka import KafkaAdminClient, KafkaConsumer, KafkaProducer, TopicPartition
 from kafka.coordinator.assignors.range import RangePartitionAssignor
-from kafka.net.compat import KafkaNetClient
 
 from service.core.records import TOPICS, Headers, Record, Topic
-from service.log.protocol import LogError, OffsetLost, Refused, Unreachable
+from service.log.kafka.entrance import TurnedAway, noting_client
+from service.log.kafka.options import checked
+from service.log.protocol import Misconfigured, Refused, Unreachable
 from service.settings import Settings
 
 SCHEME = "kafka://"
@@ -28,37 +29,6 @@ REQUEST_MS = 5_000
 DELIVERY_MS = 8_000
 TRANSACTION_MS = 10_000
 """In this order: a batch is given up before the broker would abort the transaction around it."""
-
-GUARDED: Mapping[str, str] = {
-    "bootstrap_servers": "it comes from `log.url`",
-    "group_id": "it comes from `worker.group`",
-    "client_id": "it names the worker's slot",
-    "group_instance_id": "the slot already fences",
-    "transactional_id": "it comes from `worker.group` and `worker.slot`",
-    "transaction_timeout_ms": "an open transaction holds up every reader",
-    "delivery_timeout_ms": "a batch must be given up before its transaction is",
-    "request_timeout_ms": "a request must be given up before its batch is",
-    "enable_auto_commit": "positions are committed with the results, or not at all",
-    "auto_commit_interval_ms": "positions are committed with the results, or not at all",
-    "default_offset_commit_callback": "positions are committed with the results, or not at all",
-    "auto_offset_reset": "a lost position is refused, never guessed",
-    "isolation_level": "only committed records count",
-    "check_crcs": "a damaged record must not pass",
-    "partition_assignment_strategy": "examples and labels of a partition must stay together",
-    "allow_auto_create_topics": "topics are made by `mistakebound topics create`",
-    "key_deserializer": "an error in it stops the client for ever",
-    "value_deserializer": "an error in it stops the client for ever",
-    "key_serializer": "records are written as they are",
-    "value_serializer": "records are written as they are",
-    "partitioner": "a key's partition is fixed by murmur2",
-    "enable_idempotence": "a repeated request must not repeat its records",
-    "acks": "a record is written when all replicas have it",
-    "retries": "a repeated request must not repeat its records",
-    "max_in_flight_requests_per_connection": "records keep their order",
-    "consumer_timeout_ms": "the log waits by its own deadlines",
-    "kafka_client": "the log rests on this client",
-}
-"""Options that the log's promises rest on, and why each is not for the user."""
 
 Client = Callable[..., Any]
 
@@ -102,7 +72,7 @@ class Connection:
     """Makes clients of one cluster. Holds no connection itself."""
 
     def __init__(self, settings: Settings) -> None:
-        """Raise Refused for a guarded or unknown option, a bad address, or a missing crc32c."""
+        """Raise Misconfigured for options that cannot be used, Refused for a missing crc32c."""
         if kafka.record.util.crc32c_c is None:
             raise Refused(
                 "the native code of crc32c is missing, without it Kafka is read twenty times slower; "
@@ -110,20 +80,7 @@ class Connection:
             )
         self.servers = servers_of(settings.log.url)
         self.group = settings.group
-        self._given = dict(settings.kafka)
-        guarded = [f"kafka.{name} ({GUARDED[name]})" for name in self._given if name in GUARDED]
-        if guarded:
-            raise Refused(f"these options are not for the user, remove them: {'; '.join(guarded)}")
-        known = {
-            *KafkaConsumer.DEFAULT_CONFIG,
-            *KafkaProducer.DEFAULT_CONFIG,
-            *KafkaAdminClient.DEFAULT_CONFIG,
-        }
-        unknown = sorted(set(self._given) - known)
-        if unknown:
-            raise Refused(
-                f"kafka-python has no option {', '.join(unknown)}; correct or remove it under [kafka]"
-            )
+        self._given = checked(settings.kafka)
 
     def admin(self) -> Any:
         """A client for topics, offsets and groups."""
@@ -184,37 +141,43 @@ class Connection:
 
     def _make(self, client: Client, ours: Mapping[str, Any]) -> Any:
         options = self.options(client, ours)
+        # A client whose making fails leaves its sockets and its thread behind, and we ask again and again
+        # while a broker is away.
+        started: list[Any] = []
+
+        def start(**configs: Any) -> Any:
+            started.append(noting_client(**configs))
+            return started[-1]
+
         try:
-            return _whole_or_nothing(client, options)
-        except kafka_errors.KafkaTimeoutError as error:
-            seconds = options["bootstrap_timeout_ms"] / 1000
-            raise Unreachable(
-                f"no Kafka broker answers at {','.join(self.servers)} within {seconds:g} s ({error}); "
-                "correct `log.url`, or the TLS and SASL options under [kafka]"
-            ) from error
-        except (kafka_errors.KafkaConfigurationError, ValueError, TypeError, AssertionError) as error:
-            raise Refused(f"kafka-python does not take the options under [kafka]: {error}") from error
-        except (kafka_errors.KafkaError, OSError) as error:
-            raise Unreachable(f"cannot connect to Kafka at {','.join(self.servers)}: {error!r}") from error
+            return client(**options, kafka_client=start)
+        except BaseException as error:
+            for each in started:
+                each.close()
+            if isinstance(error, _TELLING):
+                raise self._not_made(error, [each._manager.last for each in started], options) from error
+            raise
+
+    def _not_made(self, error: Exception, lasts: list[str], options: Mapping[str, Any]) -> Exception:
+        servers = ",".join(self.servers)
+        match error:
+            case TurnedAway():
+                return Unreachable(f"cannot connect to Kafka at {servers}: {error.args[0]}")
+            case kafka_errors.KafkaTimeoutError():
+                seconds = options["bootstrap_timeout_ms"] / 1000
+                last = next((f"; at last: {each}" for each in lasts if each), "")
+                protocol = options.get("security_protocol", "PLAINTEXT")
+                return Unreachable(
+                    f"no Kafka broker answers at {servers} within {seconds:g} s{last}; correct `log.url`, or "
+                    f"kafka.security_protocol, which is {protocol}, if the broker's listener has another"
+                )
+            case kafka_errors.KafkaConfigurationError() | ValueError() | TypeError() | AssertionError():
+                return Misconfigured(f"kafka-python does not take the options under [kafka]: {error}")
+            case _:
+                return Unreachable(f"cannot connect to Kafka at {servers}: {error!r}")
 
 
-def _whole_or_nothing(client: Client, options: Mapping[str, Any]) -> Any:
-    # A client whose making fails leaves its sockets and its thread behind, and we ask again and again
-    # while a broker is away.
-    started: list[Any] = []
-
-    def start(*arguments: Any, **named: Any) -> Any:
-        started.append(KafkaNetClient(*arguments, **named))
-        return started[-1]
-
-    try:
-        return client(**options, kafka_client=start)
-    except BaseException:
-        for each in started:
-            each.close()
-        raise
-
-
+_TELLING = (kafka_errors.KafkaError, OSError, ValueError, TypeError, AssertionError)
 _COMMITTED: Mapping[str, Any] = {
     "isolation_level": "read_committed",
     "enable_auto_commit": False,
@@ -236,35 +199,7 @@ def servers_of(url: str | None) -> list[str]:
     """`kafka://host:9092,host2:9092` as a list of host:port."""
     servers = [each for each in (url or "").removeprefix(SCHEME).split(",") if each]
     if not (url or "").startswith(SCHEME) or not servers or "/" in "".join(servers):
-        raise Refused(f"log.url is {url!r}; write it as kafka://host:9092, several hosts divided by commas")
+        raise Misconfigured(
+            f"log.url is {url!r}; write it as kafka://host:9092, several hosts divided by commas"
+        )
     return servers
-
-
-@contextmanager
-def translated(what: str | Callable[[], str]) -> Iterator[None]:
-    """Turn kafka-python's errors into the log's, with `what` was done in front."""
-    try:
-        yield
-    except LogError:
-        raise
-    except (kafka_errors.KafkaError, UnicodeDecodeError) as error:
-        raise _in_our_words(what if isinstance(what, str) else what(), error) from error
-
-
-def _in_our_words(doing: str, error: Exception) -> LogError:
-    match error:
-        case UnicodeDecodeError() | kafka_errors.CorruptRecordError():
-            return Refused(
-                f"{doing}: a record there is damaged, or a header's name is not UTF-8 ({error}); take it "
-                "out of the topic, and see to it that its producer writes no more of them"
-            )
-        case kafka_errors.OffsetOutOfRangeError() | kafka_errors.LogTruncationError():
-            return OffsetLost(f"{doing}: {error}; records were deleted, or the topic was made anew")
-        case kafka_errors.UnknownTopicOrPartitionError():
-            return Refused(f"{doing}: {error}; make the topics with `mistakebound topics create`")
-        case kafka_errors.AuthorizationError():
-            return Refused(f"{doing}: not allowed ({error!r}); grant it, or correct the SASL options")
-        case kafka_errors.RetriableError():
-            return Unreachable(f"{doing}: the broker did not answer in time ({error!r})")
-        case _:
-            return LogError(f"{doing}: {error!r}")

@@ -6,7 +6,8 @@ from typing import Any
 from kafka import TopicPartition
 
 from service.core.records import INPUTS, Position
-from service.log.kafka.connect import Names, translated
+from service.log.kafka.connect import Names
+from service.log.kafka.errors import translated
 from service.log.kafka.watchdog import Watchdog
 from service.log.protocol import Refused
 

@@ -13,7 +13,8 @@ from kafka import TopicPartition
 
 from service.core.records import Record, Topic
 from service.log.kafka.admin import Admin
-from service.log.kafka.connect import Connection, Names, translated
+from service.log.kafka.connect import Connection, Names
+from service.log.kafka.errors import translated
 from service.log.kafka.watchdog import Watchdog
 from service.log.protocol import OffsetLost, Unreachable
 

@@ -19,7 +19,8 @@ from kafka import ConsumerRebalanceListener, OffsetAndMetadata, TopicPartition
 from kafka.errors import IllegalStateError
 
 from service.core.records import INPUTS, Position, Topic, Transaction
-from service.log.kafka.connect import Connection, Names, translated
+from service.log.kafka.connect import Connection, Names
+from service.log.kafka.errors import translated
 from service.log.kafka.positions import fetch_positions
 from service.log.kafka.transact import Writer
 from service.log.kafka.watchdog import Watchdog

@@ -29,7 +29,8 @@ from kafka.errors import (
 )
 
 from service.core.records import Outgoing, Topic
-from service.log.kafka.connect import DELIVERY_MS, Connection, Names, translated
+from service.log.kafka.connect import DELIVERY_MS, Connection, Names
+from service.log.kafka.errors import translated
 from service.log.kafka.outgoing import discard, send
 from service.log.kafka.watchdog import Watchdog
 from service.log.protocol import Fenced, LogError, StaleGeneration, TransactionFailed

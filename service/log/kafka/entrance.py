@@ -1,0 +1,154 @@
+"""Why a broker does not let a client in: kafka-python tries again and again, and forgets the reason.
+
+Guarantees:
+
+1. The reason of every failed connection is kept, by the address that failed.
+2. Once every address of `log.url` has turned the client away for a reason that does not pass by itself
+   (a certificate, a password), the client's making fails at once with `TurnedAway`, in words that name
+   the setting and the remedy. Anything else is tried until the time is over.
+"""
+
+import ssl
+from typing import Any
+
+from kafka.errors import (
+    IllegalSaslStateError,
+    KafkaError,
+    SaslAuthenticationFailedError,
+    UnsupportedSaslMechanismError,
+)
+from kafka.net.compat import KafkaNetClient
+from kafka.net.manager import KafkaConnectionManager
+from kafka.net.selector import NetworkSelector
+
+_EXPIRED = (9, 10)
+_OTHER_NAME = (62, 64)
+_CRL = (3, 11, 12)
+_REVOKED = 23
+"""Codes of OpenSSL's X509_V_ERR, as `SSLCertVerificationError.verify_code` has them."""
+
+
+class TurnedAway(KafkaError):  # type: ignore[misc]
+    """Every broker asked has refused this client, for a reason that only a change of settings mends."""
+
+
+class Noting(KafkaConnectionManager):  # type: ignore[misc]
+    """Notes by address why the last connection to it failed."""
+
+    def __init__(self, net: Any, **configs: Any) -> None:
+        super().__init__(net, **configs)
+        self._reasons: dict[Any, str] = {}
+        self.last = ""
+        """The newest reason that may pass by itself; empty for none."""
+
+    async def _build_transport(self, node: Any, timeout_at: Any = None) -> Any:
+        # A broker says why, and hangs up: the client drops an answer that is read together with the end.
+        transport = await super()._build_transport(node, timeout_at=timeout_at)
+        read = transport._sock_recv
+
+        def answer_first() -> tuple[bytes, Any]:
+            received, error = read()
+            return received, None if received else error
+
+        transport._sock_recv = answer_first
+        return transport
+
+    def get_connection(self, node_id: Any, **options: Any) -> Any:
+        before = self._conns.get(node_id)
+        connection = super().get_connection(node_id, **options)
+        if connection is not before:
+            self._watch(node_id, connection)
+        return connection
+
+    def maybe_raise_auth_failure(self, node_id: Any) -> None:
+        # Asked before each connection. One server of several may be mended at this moment: not before all
+        # have refused is there no way in.
+        if self.cluster.is_bootstrap(node_id):
+            names = [broker.node_id for broker in self.cluster.bootstrap_brokers()]
+            if all(name in self._reasons for name in names):
+                raise TurnedAway(self._reasons[node_id])
+
+    def _watch(self, node_id: Any, connection: Any) -> None:
+        def failed(error: Any) -> None:
+            if (reason := refusal(error)) is not None:
+                self._reasons[node_id] = reason
+            elif error is not None:
+                self.last = str(error)
+
+        authenticate = connection._sasl_authenticate
+
+        async def noting(timeout_at: Any = None) -> None:
+            # The client reports that the broker hung up, not the answer before it.
+            try:
+                await authenticate(timeout_at)
+            except Exception as error:
+                failed(error)
+                raise
+
+        connection._sasl_authenticate = noting
+        connection.init_future.add_errback(failed)
+        connection.init_future.add_callback(lambda _: self._reasons.pop(node_id, None))
+        connection.close_future.add_errback(failed)
+
+
+def noting_client(**configs: Any) -> Any:
+    """kafka-python's network client, with a manager that notes."""
+    net = NetworkSelector(**configs)
+    return KafkaNetClient(net=net, manager=Noting(net, **configs))
+
+
+_SASL = {
+    SaslAuthenticationFailedError: "the broker does not know this user or this password; correct "
+    "kafka.sasl_plain_username and kafka.sasl_plain_password, or the user's credentials for "
+    "kafka.sasl_mechanism on the broker",
+    UnsupportedSaslMechanismError: "the broker's listener does not offer this kafka.sasl_mechanism; choose "
+    "one that it does",
+    IllegalSaslStateError: "the broker's listener takes no SASL; set kafka.security_protocol to SSL or "
+    "PLAINTEXT as the listener is, or name in log.url the port of a listener with SASL",
+}
+
+
+def refusal(error: BaseException) -> str | None:
+    """What a refusal means, and what to do; None for errors that may pass by themselves."""
+    if isinstance(error, TurnedAway):
+        return str(error.args[0])
+    if type(error) in _SASL:
+        return _SASL[type(error)]
+    # kafka-python puts TLS errors into errors of its own, in one of two ways.
+    for cause in (error, error.__context__, *error.args):
+        if isinstance(cause, ssl.SSLCertVerificationError):
+            return _unverified(cause)
+        if isinstance(cause, ssl.SSLError) and "ALERT" in (cause.reason or ""):
+            return _alert(cause.reason)
+    return None
+
+
+def _unverified(error: ssl.SSLCertVerificationError) -> str:
+    told = f"the broker's certificate does not pass ({error.verify_message.rstrip('.')}); "
+    if error.verify_code in _OTHER_NAME:
+        return told + (
+            "name the broker in log.url, and it itself in its advertised.listeners, as its certificate does, "
+            "or give it a certificate for this name"
+        )
+    if error.verify_code in _EXPIRED:
+        return told + "renew the broker's certificate, or set this machine's clock"
+    if error.verify_code == _REVOKED:
+        return told + "it was revoked by the list in kafka.ssl_crlfile; give the broker another"
+    if error.verify_code in _CRL:
+        return told + "renew the list in kafka.ssl_crlfile"
+    return told + "name in kafka.ssl_cafile the authority that signed it"
+
+
+def _alert(reason: str) -> str:
+    name = reason.rpartition("ALERT_")[2].replace("_", " ").lower()
+    if "REQUIRED" in reason or "HANDSHAKE_FAILURE" in reason:
+        return (
+            f"the broker asks for a client certificate ({name}); name one in kafka.ssl_certfile and its key in "
+            "kafka.ssl_keyfile"
+        )
+    if "CERTIFICATE" in reason or "UNKNOWN_CA" in reason:
+        return (
+            f"the broker does not accept the certificate in kafka.ssl_certfile ({name}); give one that has not "
+            "expired and that an authority signed which the broker trusts"
+        )
+    return f"the broker refuses TLS with this client ({name}); compare TLS versions and ciphers"
