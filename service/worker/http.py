@@ -1,19 +1,24 @@
-"""`/metrics`, `/healthz` and `/readyz` over HTTP, for scrapers and probes.
+"""`/metrics`, `/healthz` and `/readyz` over HTTP, for scrapers and probes; and pages for people.
 
 1. An open port says nothing: `/healthz` and `/readyz` answer 200 or 503 by what `health` judges.
-2. GET and HEAD of these three paths, one request per connection; everything else is refused.
+2. GET and HEAD of these three paths and of the pages, one request per connection; all else is refused.
 3. A peer can hold neither memory nor threads: heads up to 8 KiB within 5 s, 16 connections at once.
-4. Requests are not logged.
+4. A browser may show a page and what it loads from here, and nothing else; no other site may frame it or
+   read it. On a loopback address pages are given only under names of this machine: a site whose name was
+   turned to 127.0.0.1 (DNS rebinding) gets none.
+5. Requests are not logged.
 """
 
 import errno
 import io
+import ipaddress
 import json
+import re
 import socket
 import socketserver
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler
 from types import TracebackType
@@ -28,6 +33,19 @@ MOST_HEAD_S = 5.0
 MOST_CONNECTIONS = 16
 MOST_TRIES = 100
 """Ports tried by `next_free`."""
+GUARDS = {
+    "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; "
+    "connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "no-referrer",
+    "Cross-Origin-Resource-Policy": "same-origin",
+}
+"""What a browser is told with every answer."""
+
+Page = Callable[[], tuple[bytes, str]]
+"""Gives a body and its content type. Called in any thread, several at a time."""
+Pages = Mapping[str, Page]
+"""By path."""
 
 
 class AddressError(Exception):
@@ -55,7 +73,12 @@ def parse_address(text: str) -> tuple[str, int]:
 
 
 def serve(
-    address: str, metrics: Metrics, health: Callable[[], Health], *, next_free: bool = False
+    address: str,
+    metrics: Metrics,
+    health: Callable[[], Health],
+    pages: Pages | None = None,
+    *,
+    next_free: bool = False,
 ) -> "Server":
     """Listen on `address` and answer in daemon threads until `close`.
 
@@ -66,7 +89,7 @@ def serve(
     last = min(port + MOST_TRIES - 1, 65_535) if next_free and port else port
     for candidate in range(port, last + 1):
         try:
-            return Server(_Listener(host, candidate, metrics, health))
+            return Server(_Listener(host, candidate, metrics, health, pages or {}))
         except OSError as error:
             if error.errno != errno.EADDRINUSE:
                 raise AddressError(
@@ -119,12 +142,22 @@ class _Listener(socketserver.ThreadingTCPServer):
     block_on_close = False
     request_queue_size = MOST_CONNECTIONS
 
-    def __init__(self, host: str, port: int, metrics: Metrics, health: Callable[[], Health]) -> None:
-        self.metrics, self.health = metrics, health
+    def __init__(
+        self, host: str, port: int, metrics: Metrics, health: Callable[[], Health], pages: Pages
+    ) -> None:
+        self.metrics, self.health, self.pages, self._host = metrics, health, pages, host
         self._free = threading.BoundedSemaphore(MOST_CONNECTIONS)
         family, *_, place = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
         self.address_family = family
         super().__init__((str(place[0]), port), _Handler)
+        self._guarded = ipaddress.ip_address(str(self.server_address[0])).is_loopback
+
+    def named(self, host: str | None) -> bool:
+        """Whether pages are given under this Host header; browsers always send one."""
+        if host is None or not self._guarded:
+            return True
+        name = host.rpartition(":")[0] if re.search(r":\d*$", host) else host
+        return name.lower() in ("localhost", self._host.lower()) or _is_ip(name.strip("[]"))
 
     def process_request(self, request: Any, client_address: Any) -> None:
         if not self._free.acquire(blocking=False):
@@ -144,6 +177,14 @@ class _Listener(socketserver.ThreadingTCPServer):
 
     def handle_error(self, request: Any, client_address: Any) -> None:
         """A peer that goes away or talks nonsense is no event."""
+
+
+def _is_ip(name: str) -> bool:
+    try:
+        ipaddress.ip_address(name)
+    except ValueError:
+        return False
+    return True
 
 
 class _TooLargeError(Exception):
@@ -211,12 +252,21 @@ class _Handler(BaseHTTPRequestHandler):
                 body = json.dumps(health.as_json()).encode() + b"\n"
                 status = HTTPStatus.OK if good else HTTPStatus.SERVICE_UNAVAILABLE
                 self._answer(status, body, "application/json")
+            elif path in self.server.pages:
+                self._page(self.server.pages[path])
             else:
-                self._answer(HTTPStatus.NOT_FOUND, b"not here; try /metrics, /healthz or /readyz\n")
+                self._answer(HTTPStatus.NOT_FOUND, b"not here; try /, /metrics, /healthz or /readyz\n")
         except OSError:  # the peer went away
             raise
         except Exception as error:  # noqa: BLE001 - the scraper must see that the page failed
             self._answer(HTTPStatus.INTERNAL_SERVER_ERROR, f"{type(error).__name__}: {error}\n".encode())
+
+    def _page(self, page: Page) -> None:
+        if self.server.named(self.headers.get("Host")):
+            self._answer(HTTPStatus.OK, *page())
+        else:
+            refusal = "ask for it by address, or as localhost; or set http.address to the name of this host\n"
+            self._answer(HTTPStatus.MISDIRECTED_REQUEST, refusal.encode())
 
     def _answer(
         self,
@@ -232,6 +282,8 @@ class _Handler(BaseHTTPRequestHandler):
         self.send_header("Content-Length", str(len(body)))
         self.send_header("Cache-Control", "no-store")
         self.send_header("Connection", "close")
+        for name, value in GUARDS.items():
+            self.send_header(name, value)
         if allow:
             self.send_header("Allow", "GET, HEAD")
         self.end_headers()

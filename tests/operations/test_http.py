@@ -23,9 +23,12 @@ def metrics() -> Metrics:
     return Metrics(["true", "false"], "perceptron", "abc")
 
 
+PAGES = {"/": lambda: (b"<!doctype html>", "text/html; charset=utf-8")}
+
+
 @pytest.fixture
 def server() -> Iterator[Server]:
-    with serve("127.0.0.1:0", metrics(), lambda: READY) as served:
+    with serve("127.0.0.1:0", metrics(), lambda: READY, PAGES) as served:
         yield served
 
 
@@ -89,9 +92,56 @@ def test_the_judgement_is_asked_for_each_time() -> None:
         assert [ask(server.address, "/healthz")[0] for _ in range(2)] == [200, 503]
 
 
-@pytest.mark.parametrize("path", ["/", "/metrics/", "/healthz/x", "/../metrics", "/favicon.ico"])
+def test_pages_are_served_by_path(server: Server) -> None:
+    """A page has its own content type, and no cache keeps it."""
+    status, headers, body = ask(server.address, "/")
+    assert (status, body) == (200, b"<!doctype html>")
+    assert headers["content-type"] == "text/html; charset=utf-8"
+    assert headers["cache-control"] == "no-store"
+
+
+def test_a_browser_is_told_to_load_nothing_from_elsewhere(server: Server) -> None:
+    """No inline script, no foreign asset, no frame around it, no guessing of types."""
+    _, headers, _ = ask(server.address, "/")
+    policy = headers["content-security-policy"]
+    assert policy.startswith("default-src 'none'; script-src 'self'; style-src 'self'")
+    assert "frame-ancestors 'none'" in policy
+    assert "unsafe" not in policy
+    assert headers["x-content-type-options"] == "nosniff"
+
+
+@pytest.mark.parametrize(
+    ("host", "status"),
+    [
+        ("127.0.0.1:9464", 200),
+        ("localhost", 200),
+        ("LOCALHOST:80", 200),
+        ("[::1]:9464", 200),
+        ("192.168.1.7:9464", 200),
+        ("rebound.example", 421),
+        ("rebound.example:9464", 421),
+        ("127.0.0.1.rebound.example", 421),
+        ("", 421),
+    ],
+)
+def test_a_name_turned_to_the_loopback_address_shows_no_page(server: Server, host: str, status: int) -> None:
+    """DNS rebinding: a foreign site that resolves to 127.0.0.1 gets no page, and learns the remedy."""
+    answered, _, body = ask(server.address, "/", headers={"Host": host})
+    assert answered == status
+    assert status == 200 or b"localhost" in body
+    assert ask(server.address, "/metrics", headers={"Host": host})[0] == 200
+
+
+def test_an_address_that_is_open_to_the_network_is_known_by_any_name() -> None:
+    """In a container the worker cannot know the names under which it is reached."""
+    with serve("0.0.0.0:0", metrics(), lambda: READY, PAGES) as open_to_all:
+        port = open_to_all.address.rpartition(":")[2]
+        assert ask(f"127.0.0.1:{port}", "/", headers={"Host": "worker-0.prod.example"})[0] == 200
+
+
+@pytest.mark.parametrize("path", ["/metrics/", "/healthz/x", "/../metrics", "/favicon.ico", "/page"])
 def test_other_paths_are_not_found(server: Server, path: str) -> None:
-    """Only the three paths exist, and the answer names them."""
+    """Only the three paths and the pages exist, and the answer names them."""
     status, _, body = ask(server.address, path)
     assert status == 404
     assert b"/metrics" in body
