@@ -22,6 +22,11 @@ def pytest_configure(config: pytest.Config) -> None:
     warnings.filterwarnings("ignore", connecting, ResourceWarning)
 
 
+def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
+    """One process more than there are cores: many tests wait for another process most of the time."""
+    return (os.cpu_count() or 1) + 1
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if {"kafka_bootstrap", "broker"} & set(getattr(item, "fixturenames", ())):
