@@ -8,6 +8,7 @@ function, so that `--help` answers at once.
 import importlib
 import os
 import sys
+import traceback
 from importlib.metadata import PackageNotFoundError, version
 from typing import Annotated, Any
 
@@ -68,18 +69,25 @@ class Verbs(TyperGroup):
             os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
             raise typer.Exit(ExitCode.DONE) from None
         except Exception as error:
-            code = code_of(error)
-            if code is ExitCode.BUG:
+            if hasattr(error, "exit_code"):  # the command line's own: usage errors, and ends that were meant
+                if isinstance(text := getattr(error, "message", None), str):
+                    error.message = _masked(text)  # type: ignore[attr-defined]
                 raise
-            message(_told(error))
+            code = code_of(error)
+            message(_masked(_trace(error) if code is ExitCode.BUG else str(error)))
             raise typer.Exit(code) from None
         return result
 
 
-def _told(error: Exception) -> str:
+def _masked(text: str) -> str:
     from service.commands.masking import masked_text
 
-    return masked_text(str(error))
+    return masked_text(text)
+
+
+def _trace(error: Exception) -> str:
+    # Not left to the interpreter, which would print the secrets that a library put into its message.
+    return "".join(traceback.format_exception(error)).rstrip()
 
 
 app = typer.Typer(

@@ -20,14 +20,14 @@ from pydantic_core import ErrorDetails
 
 from service.commands.concept_files import MARK, BadConceptFile, tables
 from service.commands.consistency import inconsistencies
-from service.commands.masking import is_secret, masked_text
+from service.commands.masking import hide_secrets, is_secret, masked_text
 from service.commands.problems import DEFAULT, ConfigurationError, Origin, Problem
+from service.commands.secret_files import ENDING, BadSecretFile, content
 from service.commands.settings_keys import keys, open_tables
 from service.settings import Settings
 
 DEFAULT_FILE = Path("mistakebound.toml")
 PREFIX = "MISTAKEBOUND_"
-_SECRET_FILE_LIMIT_BYTES = 65_536
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,6 +116,10 @@ def _from_file(config: Path | None, problems: list[Problem]) -> Iterator[_Given]
             problems.append(_unknown(section, table, origin))
             continue
         for name, value in table.items():
+            if name.endswith(ENDING) and name.removesuffix(ENDING) in table and section in open_tables():
+                key = f"{section}.{name.removesuffix(ENDING)}"
+                problems.append(Problem(key, _TWICE.format(f"{key}{ENDING}"), _ONE_OF, origin=origin))
+                continue
             yield from _known(f"{section}.{name}", value, origin, problems)
 
 
@@ -128,6 +132,8 @@ def _from_environment(environ: Mapping[str, str], problems: list[Problem]) -> It
     slips = {PREFIX + key.replace(".", "_").upper(): key for key in keys()}
     from_files: list[_Given] = []
     for variable in sorted(environ):
+        if variable.startswith("AWS_") and is_secret(variable):
+            hide_secrets(variable, environ[variable])
         origin = Origin("environment", variable)
         text = environ[variable]
         if not variable.startswith(PREFIX):
@@ -140,37 +146,31 @@ def _from_environment(environ: Mapping[str, str], problems: list[Problem]) -> It
                 )
             continue
         key = variable.removeprefix(PREFIX).replace("__", ".", 1).lower()
-        if not key.endswith("_file"):
+        if not key.endswith(ENDING):
             yield from _known(key, _parsed(key, text), origin, problems)
             continue
-        key = key.removesuffix("_file")
-        content = _secret(text, key, origin, problems)
-        if content is not None:
-            from_files += _known(key, _parsed(key, content), origin, problems)
+        key = key.removesuffix(ENDING)
+        if (held := _secret(text, key, origin, problems)) is not None:
+            from_files += _known(key, _parsed(key, held), origin, problems)
     for one in from_files:
         plain = PREFIX + one.key.replace(".", "__").upper()
         if plain in environ:
-            problems.append(
-                Problem(
-                    one.key, f"given twice, {plain} is set too", "Unset one of the two", origin=one.origin
-                )
-            )
+            problems.append(Problem(one.key, _TWICE.format(plain), _ONE_OF, origin=one.origin))
         yield one
 
 
+_TWICE = "given twice, {} is set too"
+_ONE_OF = "Take one of the two away"
+
+
 def _secret(name: str, key: str, origin: Origin, problems: list[Problem]) -> str | None:
-    """The content of a secret file, without the line end that editors leave."""
+    """What the file of this name holds; None where that is a problem."""
     try:
-        content = Path(name).read_bytes()[: _SECRET_FILE_LIMIT_BYTES + 1]
-        if len(content) <= _SECRET_FILE_LIMIT_BYTES:
-            return content.decode("utf-8").removesuffix("\n").removesuffix("\r")
-        wrong = f"the file {name} is larger than {_SECRET_FILE_LIMIT_BYTES} bytes"
-    except OSError as error:
-        wrong = f"the file {name} cannot be read: {error.strerror}"
-    except UnicodeDecodeError:
-        wrong = f"the file {name} is not UTF-8 text"
-    problems.append(Problem(key, wrong, "Name a readable file that holds only the value", origin=origin))
-    return None
+        return content(name)
+    except BadSecretFile as error:
+        remedy = "Name a readable file that holds only the value"
+        problems.append(Problem(key, str(error), remedy, origin=origin))
+        return None
 
 
 def _from_flags(sets: Sequence[str], log_url: str | None, problems: list[Problem]) -> Iterator[_Given]:
@@ -190,6 +190,14 @@ def _from_flags(sets: Sequence[str], log_url: str | None, problems: list[Problem
 
 def _known(key: str, value: Any, origin: Origin, problems: list[Problem]) -> Iterator[_Given]:
     section, _, name = key.partition(".")
+    if section in open_tables() and name.endswith(ENDING) and is_secret(name):
+        # `kafka.sasl_plain_password_file` in the file or a flag, as `..._FILE` in the environment.
+        key = key.removesuffix(ENDING)
+        if (held := _secret(str(value), key, origin, problems)) is not None:
+            hide_secrets(key, held)
+            yield _Given(key, held, origin)
+        return
+    hide_secrets(key, value)
     if key in keys() or (section in open_tables() and name):
         yield _Given(key, value, origin)
     else:

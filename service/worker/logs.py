@@ -1,6 +1,7 @@
 """Structured logs on stderr: one event a line, with level and UTC time, as JSON or for people.
 
-Libraries' own loggers go the same way from WARNING on. Nothing is logged per record.
+Libraries' own loggers go the same way from WARNING on. Nothing is logged per record, and no value that
+`redaction` knows, whoever says it.
 """
 
 import logging
@@ -11,6 +12,8 @@ from typing import Literal, TextIO
 
 import structlog
 from structlog.typing import Processor
+
+from service.worker.redaction import redacted
 
 LogFormat = Literal["json", "console"]
 
@@ -26,6 +29,9 @@ class _Handler(logging.StreamHandler[TextIO]):
         if self._count is not None:
             self._count(record.levelname.lower())
         super().emit(record)
+
+    def format(self, record: logging.LogRecord) -> str:
+        return redacted(super().format(record))
 
 
 def configure(
@@ -80,6 +86,11 @@ def configure(
 
 def _render(log_format: LogFormat, stream: TextIO) -> list[Processor]:
     if log_format == "json":
-        return [structlog.processors.dict_tracebacks, structlog.processors.JSONRenderer(default=str)]
+        # Without locals: they hold settings and records.
+        trace = structlog.tracebacks.ExceptionDictTransformer(show_locals=False)
+        return [
+            structlog.processors.ExceptionRenderer(trace),
+            structlog.processors.JSONRenderer(default=str),
+        ]
     colours = stream.isatty() and not os.environ.get("NO_COLOR")
     return [structlog.dev.ConsoleRenderer(colors=colours, exception_formatter=structlog.dev.plain_traceback)]
