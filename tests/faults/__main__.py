@@ -17,7 +17,7 @@ import pytest
 HERE = Path(__file__).parent
 
 BAR: Mapping[str, tuple[str, ...]] = {
-    "B1": ("test_killed_worker_kafka.py",),
+    "B1": ("test_killed_fleet.py",),
 }
 """What the service must stand, and the tests for it in this folder."""
 

@@ -22,7 +22,7 @@ NAMED_ENDS = (4, 6, 7)
 
 
 class Deployment:
-    """A log of its own with topics, and at most one worker at a time."""
+    """A log of its own with topics, and a worker on it; several ask for slots of their own."""
 
     def __init__(
         self, url: str, prefix: str, children: Children, *sets: str, partitions: int = PARTITIONS
@@ -40,8 +40,10 @@ class Deployment:
         self.log.create_topics(partitions, wanted_config(self.settings))
         self.partitions = partitions
 
-    def worker(self) -> Child:
-        return self.children.start("run", *self.options)
+    def worker(self, *sets: str, first: str = "") -> Child:
+        """Start one; `sets` and `first` are its own (see `Child`)."""
+        own = [part for each in sets for part in ("--set", each)]
+        return self.children.start("run", *self.options, *own, first=first)
 
     def send(self, records: Sequence[Outgoing]) -> None:
         assert self.log.append(records) == len(records)

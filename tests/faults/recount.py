@@ -35,6 +35,9 @@ class Recount:
     mistakes: int = 0
     updates: list[int] = field(default_factory=list)
     """Of each partition."""
+    theta: list[dict[str, float]] = field(default_factory=list)
+    kappa: list[dict[str, float]] = field(default_factory=list)
+    """Rows of each partition: the sum of y*x over its updates, and of g*y*x."""
     digest: str = ""
 
 
@@ -45,7 +48,6 @@ def recount(log: Log) -> Recount:
     `read_committed`: a transaction left open makes that fail.
     """
     found = Recount()
-    rows: list[dict[str, float]] = []
     positions = log.group_positions()
     for p in range(log.partitions):
         records = {topic: list(log.read(topic, p, 0, wait_s=15)) for topic in TOPICS}
@@ -55,8 +57,10 @@ def recount(log: Log) -> Recount:
             end = log.high_watermark(topic, p)
             assert end == getattr(position, topic), f"{topic}-{p} ends at {end}, the group is at {position}"
         Partition(p, records, position, found).count()
-        rows.append(_row(p, records["updates"], found))
-    found.digest = digest(rows)
+        theta, kappa = _rows(records["updates"])
+        found.theta.append(theta)
+        found.kappa.append(kappa)
+    found.digest = digest(found.theta)
     return found
 
 
@@ -238,17 +242,20 @@ def _identity(record: Record) -> str:
     return (record.key or b"").decode() if said is None else str(said)
 
 
-def _row(partition: int, updates: Sequence[Record], found: Recount) -> dict[str, float]:
-    """Theta's row of one partition: the sum of y*x over its updates, one addition after the other."""
-    row: dict[str, float] = {}
+def _rows(updates: Sequence[Record]) -> tuple[dict[str, float], dict[str, float]]:
+    """Rows of theta and kappa of one partition, by one addition after the other."""
+    theta: dict[str, float] = {}
+    kappa: dict[str, float] = {}
     for record in updates[1:]:
         update = _json(record)
         sign = 1.0 if update["label"] else -1.0
+        paid = sign * float(sum(update["clock"]))
         for name, value in [*update["features"].items(), ("BIAS", 1.0)]:
             if isinstance(value, str):
                 name, value = f"{name}={value}", 1.0  # noqa: PLW2901
-            row[name] = row.get(name, 0.0) + sign * float(value)
-    return row
+            theta[name] = theta.get(name, 0.0) + sign * float(value)
+            kappa[name] = kappa.get(name, 0.0) + paid * float(value)
+    return theta, kappa
 
 
 def digest(rows: Sequence[Mapping[str, float]]) -> str:

@@ -36,7 +36,7 @@ class Guard(NamedTuple):
     test: str
 
 
-KILLED = "faults/test_killed_worker_kafka.py"
+KILLED = "faults/test_killed_fleet.py"
 
 GUARDS: Mapping[str, Guard] = {
     "B1 isolation": Guard(
