@@ -8,6 +8,7 @@ import pytest
 
 from tests.faults.children import Children
 from tests.faults.deployment import Deployment
+from tests.faults.prometheus import Prometheus
 
 Deploy = Callable[..., Deployment]
 
@@ -57,3 +58,10 @@ def deploy(request: pytest.FixtureRequest) -> Deploy:
     """On each log in turn."""
     made: Deploy = request.getfixturevalue(f"on_{request.param}")
     return made
+
+
+@pytest.fixture(scope="session")
+def prometheus(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Prometheus]:
+    """One server for the whole run: tests keep apart by their jobs."""
+    with Prometheus(tmp_path_factory.mktemp("prometheus")) as server:
+        yield server

@@ -78,9 +78,9 @@ def filled(
     has its `current` value of the file. Raises KeyError for a variable that there is none of.
     """
     built_in = {
-        "__interval": f"{step_s:g}s",
-        "__rate_interval": f"{max(step_s + scrape_s, 4 * scrape_s):g}s",
-        "__range": f"{range_s:g}s",
+        "__interval": _duration(step_s),
+        "__rate_interval": _duration(max(step_s + scrape_s, 4 * scrape_s)),
+        "__range": _duration(range_s),
     }
 
     def value(found: re.Match[str]) -> str:
@@ -95,6 +95,11 @@ def filled(
         return str(variable["allValue"] if current == ["$__all"] else current)
 
     return VARIABLE.sub(value, expr)
+
+
+def _duration(seconds: float) -> str:
+    """As Prometheus reads it, which knows no fractions."""
+    return f"{seconds:.0f}s" if seconds == round(seconds) else f"{seconds * 1000:.0f}ms"
 
 
 def _escaped(value: str) -> str:

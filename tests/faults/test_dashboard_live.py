@@ -1,0 +1,166 @@
+"""The dashboard's panels on a real Prometheus, a real worker and a real broker, and what they show of a fault.
+
+With `pytest -rP` the tables that a person would see as curves are printed.
+"""
+
+import contextlib
+import re
+import signal
+import time
+import uuid
+from collections.abc import Iterator
+from itertools import pairwise
+
+import pytest
+
+from service.core.records import Outgoing
+from tests.faults.children import Child, Children, until
+from tests.faults.deployment import Deployment, address_of
+from tests.faults.prometheus import PATIENCE_S, Prometheus, Shown, shows
+from tests.operations.panels import annotations, filled, panel, panels, table, variables
+
+pytestmark = [pytest.mark.promtool, pytest.mark.kafka, pytest.mark.timeout(240)]
+
+JOB = "moving"
+RANGE_S = 30
+"""The time that the panels show."""
+RATE = 100
+DRIFTED = 0.6
+"""Mistake rates of a model whose labels have all turned round; before, it is below half of that."""
+
+
+class Moving:
+    """A worker on a stream that does not end, and a second worker with a learner of the other kind."""
+
+    def __init__(self, server: Prometheus, place: Deployment, other: Deployment) -> None:
+        self.server, self._place = server, place
+        workers = [place.worker(), other.worker()]
+        self._producer: Child | None = None
+        self.produce()
+        self.addresses = [address_of(each).removeprefix("http://") for each in workers]
+        server.watch(JOB, *self.addresses)
+
+    def produce(self, *options: str) -> None:
+        """Let another producer go on where the one before is stopped."""
+        if self._producer is not None:
+            self._producer.signal(signal.SIGTERM)
+            assert self._producer.ends(15) == 0, self._producer.last_words()
+        log_and_prefix = self._place.options[:4]
+        self._producer = self._place.children.start(
+            "demo", "--only-producer", "--rate", str(RATE), "--late", "1", *options, *log_and_prefix
+        )
+        producer = self._producer  # before it sends, it does not know about signals yet
+        until(lambda: "sending" in producer.err(), PATIENCE_S, "it sends", producer)
+
+    def shown(self, title: str, range_s: int = RANGE_S) -> Shown:
+        """What a panel shows of the first worker."""
+        picked = {"job": [JOB], "instance": self.addresses[:1], "delay": ["1s"]}
+        now_s = int(time.time())
+        found: Shown = {}
+        for query in panel(title).queries:
+            found |= self.server.series(query, picked, now_s, range_s)
+        return found
+
+    def recent(self, title: str, legend: str) -> list[float]:
+        """A series of the last seconds; empty while there is none."""
+        return list(self.shown(title, 5).get(legend, {}).values())
+
+    def print(self, *titles: str) -> None:
+        for title in titles:
+            print(table(title, self.shown(title)), end="\n\n")
+
+
+@pytest.fixture(scope="module")
+def moving(
+    kafka_bootstrap: str, prometheus: Prometheus, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Moving]:
+    """Labels come a second late; the second worker, on sqlite, learns a conjunction."""
+    with contextlib.ExitStack() as held:
+
+        def deployed(name: str, url: str, prefix: str, *sets: str, partitions: int) -> Deployment:
+            children = Children(tmp_path_factory.mktemp(name))
+            held.callback(children.kill)
+            url = url.replace("HOME", str(children.home))
+            sets = ("labels.max_delay=3600", "checkpoint.every=1", *sets)
+            return held.enter_context(Deployment(url, prefix, children, *sets, partitions=partitions))
+
+        prefix = f"test-{uuid.uuid4().hex[:12]}."
+        place = deployed("stream", f"kafka://{kafka_bootstrap}", prefix, "learner.gamma=0.001", partitions=2)
+        boolean = (
+            "learner.kind=halving", "learner.concepts=conjunctions", "learner.variables=3", "features.bias=false",
+        )  # fmt: skip
+        other = deployed("boolean", "sqlite:HOME/log.db", "", *boolean, partitions=1)
+        now_ms = round(time.time() * 1000)
+        other.send(
+            [
+                Outgoing("examples", 0, b"1", b'{"id": "1", "features": [1, 0, 1]}', (), now_ms),
+                Outgoing("labels", 0, b"1", b'{"id": "1", "label": true}', (), now_ms + 1),
+            ]
+        )
+        yield Moving(prometheus, place, other)
+
+
+def test_every_query_of_the_dashboard_is_answered(moving: Moving) -> None:
+    """With numbers, of several workers that were chosen by name."""
+    picked = {"job": [JOB], "instance": moving.addresses, "delay": ["1s"]}
+    left = [(each.title, query) for each in panels() for query in each.queries]
+    deadline = time.monotonic() + PATIENCE_S
+    while left and time.monotonic() < deadline:
+        now_s = int(time.time())
+        left = [each for each in left if not moving.server.series(each[1], picked, now_s, RANGE_S)]
+
+    assert left == [], "no data"
+
+
+def test_the_variables_and_annotations_are_answered(moving: Moving) -> None:
+    """They offer the job and its workers; the start of each worker is marked, and no alert."""
+    server = moving.server
+    shows(lambda: server.value(f'sum(up{{job="{JOB}"}})') == 2, "both workers are scraped")
+
+    def offered(name: str) -> list[str]:
+        asked = re.fullmatch(r"label_values\((.+), (\w+)\)", variables()[name]["definition"])
+        assert asked is not None
+        metric = filled(asked[1], {"job": [JOB]}, step_s=1, scrape_s=1, range_s=RANGE_S)
+        found: list[str] = server.get(f"label/{asked[2]}/values", **{"match[]": metric})
+        return found
+
+    assert JOB in offered("job")
+    assert offered("instance") == sorted(moving.addresses)
+    alerts, starts = (
+        server.get("query", query=filled(each, {"job": [JOB]}, step_s=1, scrape_s=1, range_s=RANGE_S))
+        for each in annotations()
+    )
+    assert len(starts["result"]) == 2
+    assert alerts["result"] == []
+
+
+def test_a_drift_shows_within_a_minute(moving: Moving) -> None:
+    """Turned labels drive the mistake rate up, above that of the majority rule."""
+    rate, ratio = ("Mistake rate", "now"), ("Mistakes against always-majority", "{}")
+    learned = 0.5 * DRIFTED
+    shows(lambda: 0 < max(moving.recent(*rate), default=0) < learned, "the model has learned")
+
+    moving.produce("--flip-labels")
+    shows(lambda: max(moving.recent(*rate), default=0) > DRIFTED, "the mistake rate")
+    shows(lambda: moving.recent(*ratio)[-1:] > [1], "the model is worse than the majority rule")
+    moving.print("Mistake rate", ratio[0], "Mistake rate by true class", "Updates", "Margin certificate")
+
+
+def test_missing_labels_show_within_a_minute(moving: Moving) -> None:
+    """Coverage and applied labels fall to nothing, and ever older examples wait. The last test: it leaves the
+    stream without labels."""
+    coverage, applied = ("Label coverage", "applied per prediction"), ("Labels by outcome", "applied")
+    waiting, oldest = ("Waiting", "examples"), ("Age of the oldest example waiting", "oldest")
+    shows(lambda: min(moving.recent(*coverage), default=0) > 0.5, "labels come")
+
+    moving.produce("--withhold-labels")
+    shows(lambda: moving.recent(*coverage)[-1:] == [0], "coverage is 0")
+    shows(lambda: moving.recent(*applied)[-1:] == [0], "no label is applied")
+    shows(lambda: grows(moving.recent(*waiting)), "more and more examples wait")
+    shows(lambda: grows(moving.recent(*oldest)), "they grow older and older")
+    moving.print(coverage[0], applied[0], waiting[0], oldest[0])
+
+
+def grows(values: list[float]) -> bool:
+    """From each moment to the next."""
+    return len(values) > 3 and all(one < other for one, other in pairwise(values))
