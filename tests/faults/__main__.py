@@ -18,6 +18,10 @@ HERE = Path(__file__).parent
 
 BAR: Mapping[str, tuple[str, ...]] = {
     "B1": ("test_killed_fleet.py",),
+    "B2": ("test_zombie.py",),
+    "B3": ("test_open_transaction.py",),
+    "B9": ("test_soak.py",),
+    "B10": ("test_scaling.py",),
 }
 """What the service must stand, and the tests for it in this folder."""
 

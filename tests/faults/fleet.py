@@ -7,6 +7,8 @@ import time
 from collections.abc import Callable
 from typing import Any
 
+from kafka import KafkaAdminClient
+
 from service.core.messages import read_outcomes, read_prediction
 from service.core.records import Outgoing
 from service.core.snapshot import Checkpoint, decode
@@ -17,10 +19,10 @@ from tests.faults.deployment import NAMED_ENDS, PATIENCE_S, Deployment, address_
 from tests.faults.recount import Recount, recount
 from tests.operations.command_line import ok
 
+Json = dict[str, Any]
 MOST_REVIVALS = 5
 """Of one slot between two things that the test itself does to it."""
 STOP_S = 15.0
-LIVELY = ("checkpoint.every=0.5", "kafka.metadata_max_age_ms=5000")
 
 
 class Fleet:
@@ -56,6 +58,17 @@ class Fleet:
         for worker in leaving:
             code = worker.ends(STOP_S)
             assert code == 0 or code in NAMED_ENDS, worker.last_words()
+
+    def rejoins(self, slot: str, before: int) -> None:
+        """The worker of this slot takes partitions over again, or it ended as it may and its successor does;
+        `before`: how often the former had."""
+        worker = self.workers[slot]
+
+        def met() -> bool:
+            now = self.workers[slot]
+            return len(taken_over(now)) > (before if now is worker else 0)
+
+        self.until(met, f"worker {slot} is back")
 
     def supervise(self) -> None:
         """Start again what has ended as it may."""
@@ -188,10 +201,25 @@ class Fleet:
         return json.loads(ok(*verb, "--json", *options, log=None).stdout)
 
 
+def members(bootstrap: str, group: str) -> int:
+    """How many are in the group, as the broker sees it."""
+    admin = KafkaAdminClient(bootstrap_servers=bootstrap)
+    try:
+        return len(admin.describe_groups([group])[group]["members"])
+    finally:
+        admin.close()
+
+
+def taken_over(worker: Child) -> list[Json]:
+    """What a worker said of each assignment, in order."""
+    said = re.findall(r'^\{.*"event": "assigned".*\}$', worker.err(), re.MULTILINE)
+    return [json.loads(line) for line in said]
+
+
 def owned(worker: Child) -> tuple[int, ...]:
     """The partitions that a worker took over last, as it says itself."""
-    said = re.findall(r'^\{.*"event": "assigned".*\}$', worker.err(), re.MULTILINE)
-    return tuple(json.loads(said[-1])["partitions"]) if said else ()
+    said = taken_over(worker)
+    return tuple(said[-1]["partitions"]) if said else ()
 
 
 def updates_of(place: Deployment) -> list[int]:

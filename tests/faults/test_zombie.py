@@ -1,0 +1,99 @@
+"""A worker that was paused amid a transaction wakes up when others have gone on: nothing it wrote counts."""
+
+import signal
+import time
+from random import Random
+
+from kafka import TopicPartition
+
+from tests.faults.chance import chance_of, examples, sized
+from tests.faults.conftest import Deploy
+from tests.faults.deployment import PATIENCE_S
+from tests.faults.feed import Feed
+from tests.faults.fleet import Fleet, members, owned, taken_over
+from tests.faults.onlooker import Onlooker
+from tests.faults.open_transactions import Transactions
+from tests.faults.stream import SETTINGS, stream
+
+RULES = (
+    "batch.max_records=50",
+    "checkpoint.every=0.5",
+    "kafka.session_timeout_ms=2000",
+    "kafka.heartbeat_interval_ms=300",
+)
+SOON = "from service.log.kafka import connect; connect.TRANSACTION_MS = 3000"
+"""The broker ends a silent worker's transaction after 3 s instead of 10."""
+SURE_S = 0.5
+"""Longer than a broker takes to end a transaction of which it has been told."""
+
+Span = dict[TopicPartition, tuple[int, int]]
+
+
+def test_what_a_paused_worker_wrote_is_never_seen(
+    on_kafka: Deploy, kafka_bootstrap: str, prefix: str
+) -> None:
+    """Stopped amid a transaction for longer than its session lasts, and woken while the transaction is still open,
+    or after another worker has taken its partitions over and done the work. Either way it joins again or ends as
+    it may, and no record of that transaction is ever visible."""
+    chance = chance_of("zombie")
+    records = stream(examples(2_500, 30_000), chance.randrange(2**32))
+    place = on_kafka(*SETTINGS, *RULES)
+    feed, fleet = Feed(place, records), Fleet(place)
+    rounds = ["early", "late"] * sized(1, 4)
+    spans: list[Span] = []
+    with (
+        Onlooker(kafka_bootstrap, f"{prefix}predictions") as onlooker,
+        Transactions(kafka_bootstrap, prefix) as transactions,
+    ):
+        feed.to(len(records) // 3)
+        # The first to be woken early keeps its transaction for the full time.
+        fleet.start("early")
+        fleet.start("late", first=sized(SOON, ""))
+        fleet.shared_out()
+        for number, zombie in enumerate(rounds):
+            feed.to(round((0.4 + 0.55 * (number + 1) / len(rounds)) * len(records)))
+            span = paused_amid_a_transaction(fleet, zombie, transactions, chance)
+            assert transactions.written(span), "the transaction holds records"
+            spans.append(span)
+            woken_when_others_have_gone_on(fleet, zombie, kafka_bootstrap)
+            fleet.shared_out()
+            print(
+                f"{zombie}: {sum(stop - start for start, stop in span.values())} records were written in vain"
+            )
+        feed.rest()
+        found = fleet.prove()
+        onlooker.saw_once(set(found.predictions))
+        assert [transactions.committed(span) for span in spans] == [set()] * len(spans)
+        assert transactions.open_below() == {}
+
+
+def paused_amid_a_transaction(fleet: Fleet, slot: str, transactions: Transactions, chance: Random) -> Span:
+    """Stop the worker while it has a transaction open; returns the offsets between which it wrote."""
+    worker, deadline = fleet.workers[slot], time.monotonic() + PATIENCE_S
+    while time.monotonic() < deadline:
+        worker.signal(signal.SIGSTOP)
+        before = transactions.open_below()
+        mine = {place: span for place, span in before.items() if place.partition in owned(worker)}
+        if mine:
+            time.sleep(SURE_S)
+            now = transactions.open_below()
+            if all(now.get(place) == span for place, span in mine.items()):
+                return mine
+        worker.signal(signal.SIGCONT)
+        time.sleep(chance.uniform(0.01, 0.05))
+    raise AssertionError(f"never stopped amid a transaction: {worker.last_words()}")
+
+
+def woken_when_others_have_gone_on(fleet: Fleet, zombie: str, bootstrap: str) -> None:
+    """Wake the worker `early`, when its session has timed out, or late, when its work has been done by the other;
+    then wait until it is back."""
+    worker, place = fleet.workers[zombie], fleet.place
+    (other,) = (each for slot, each in fleet.workers.items() if slot != zombie)
+    before = len(taken_over(worker))
+    if zombie == "early":
+        fleet.until(lambda: members(bootstrap, place.settings.group) == 1, "its session has timed out")
+    else:
+        fleet.until(lambda: len(owned(other)) == place.partitions, "the other has taken over")
+        fleet.works_off()
+    worker.signal(signal.SIGCONT)
+    fleet.rejoins(zombie, before)
