@@ -1,17 +1,18 @@
 """Topics, watermarks and the group, seen from outside the group."""
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
 from kafka.admin import ConfigResource, ConfigResourceType, MemberToRemove
-from kafka.errors import KafkaConnectionError, KafkaError, NodeNotReadyError
+from kafka.errors import KafkaConnectionError, KafkaError, NodeNotReadyError, TopicAuthorizationFailedError
 from kafka.protocol.consumer import OffsetSpec
 
 from service.core.records import TOPICS, Topic
 from service.log.kafka.connect import Connection, Names
-from service.log.kafka.errors import translated
+from service.log.kafka.entrance import refusal
+from service.log.kafka.errors import denied, translated
 from service.log.kafka.watchdog import Watchdog
 from service.log.protocol import Refused, TopicDescription
 
@@ -48,15 +49,15 @@ class Admin:
             )
         return counts["examples"]
 
-    def describe(self) -> dict[Topic, TopicDescription | None]:
+    def describe(self, wanted: Sequence[Topic] = TOPICS) -> dict[Topic, TopicDescription | None]:
         """Each logical topic as it is now; None where it is missing."""
-        topics = self._topics()
+        topics = self._topics(wanted)
         resources = [ConfigResource(ConfigResourceType.TOPIC, each["name"]) for each in topics.values()]
         configs: Mapping[str, Any] = {}
         if resources:
             ask = partial(self._client.describe_configs, resources, config_filter="all")
             configs = self._ask("describe the topics' settings", ask)["topic"]
-        return {topic: self._description(topics.get(topic), configs) for topic in TOPICS}
+        return {topic: self._description(topics.get(topic), configs) for topic in wanted}
 
     def create_topics(self, partitions: int, config: Mapping[Topic, Mapping[str, str]]) -> list[str]:
         """Create what is missing, with record times as written and `updates` kept for ever."""
@@ -71,7 +72,8 @@ class Admin:
         }
         if wanted:
             ask = partial(self._client.create_topics, wanted, wait_for_metadata=True)
-            self._ask(f"create the topics {', '.join(wanted)}", ask)
+            names = ", ".join(wanted)
+            self._ask(f"create the topics {names}", ask, f"Create on topic {names}", "Create on cluster")
         return list(wanted)
 
     def low_watermark(self, topic: Topic, partition: int) -> int:
@@ -98,7 +100,7 @@ class Admin:
 
     def max_message_bytes(self, topic: Topic) -> int:
         """The topic's `max.message.bytes`."""
-        described = self.describe()[topic]
+        described = self.describe([topic])[topic]
         if described is None:
             raise Refused(
                 f"topic {self._names.to_broker[topic]} is missing; make it with `mistakebound topics create`"
@@ -108,32 +110,40 @@ class Admin:
     def close(self) -> None:
         self._client.close()
 
-    def _ask(self, doing: str, call: Callable[[], Any]) -> Any:
+    def _ask(self, doing: str, call: Callable[[], Any], *rights: str) -> Any:
         # This client, unlike the others, gives up at once while it is not connected.
         end = time.monotonic() + CONNECT_S
-        with self._watchdog.limit(CALL_S, doing), translated(doing):
+        with self._watchdog.limit(CALL_S, doing), translated(doing, *rights):
             while True:
                 try:
                     return call()
-                except (NodeNotReadyError, KafkaConnectionError):
-                    if time.monotonic() > end:
+                except (NodeNotReadyError, KafkaConnectionError) as error:
+                    if time.monotonic() > end or refusal(error) is not None:
                         raise
                     time.sleep(0.1)
 
-    def _topics(self) -> dict[Topic, Any]:
-        names = list(self._names.to_broker.values())
+    def _topics(self, wanted: Sequence[Topic] = TOPICS) -> dict[Topic, Any]:
+        names = [self._names.to_broker[topic] for topic in wanted]
         found = self._ask("look up the topics", partial(self._client.describe_topics, names))
+        # To whom may not see a topic the broker does not say whether there is one.
+        unseen = [each["name"] for each in found if each["error_code"] == TopicAuthorizationFailedError.errno]
+        if unseen:
+            right = f"Describe on topic {', '.join(unseen)} (Read and Write include it)"
+            raise denied("look up the topics", right)
         return {self._names.to_logical[each["name"]]: each for each in found if each["partitions"]}
 
     def _description(self, found: Any, configs: Mapping[str, Any]) -> TopicDescription | None:
         if found is None:
             return None
         name = found["name"]
-        config = {key: str(entry["value"]) for key, entry in configs[name].items()}
+        config = {key: str(entry["value"]) for key, entry in configs.get(name, {}).items()}
+        if not config:  # the client drops the broker's answer that we may not ask
+            raise denied("describe the topics' settings", f"DescribeConfigs on topic {name}")
         return TopicDescription(name, str(found.get("topic_id", "")), len(found["partitions"]), config)
 
     def _offset(self, topic: Topic, partition: int, spec: Any) -> int:
         place = self._names.at(topic, partition)
         ask = partial(self._client.list_partition_offsets, {place: spec}, timeout_ms=10_000)
-        answer = self._ask(f"ask for the ends of {place.topic}-{partition}", ask)
+        doing = f"ask for the ends of {place.topic}-{partition}"
+        answer = self._ask(doing, ask, f"Describe on topic {place.topic}")
         return int(answer[place].offset)

@@ -5,6 +5,7 @@ from itertools import islice
 from typing import Any
 
 from kafka.errors import (
+    AuthorizationError,
     InvalidTimestampError,
     KafkaError,
     MessageSizeTooLargeError,
@@ -14,6 +15,7 @@ from kafka.errors import (
 
 from service.core.records import Outgoing
 from service.log.kafka.connect import Connection, Names
+from service.log.kafka.errors import denied
 from service.log.kafka.outgoing import discard, send
 from service.log.kafka.transact import FLUSH_S, STUCK_S
 from service.log.kafka.watchdog import Watchdog
@@ -80,6 +82,8 @@ class Appender:
         except (KafkaError, ValueError) as error:
             name = self._names.to_broker[record.topic]
             what = f"append to {name}, key {record.key!r}: {error!r}"
+            if isinstance(error, AuthorizationError):
+                raise denied(f"append to {name}", f"Write on topic {name}") from error
             if isinstance(error, RetriableError):
                 raise Unreachable(
                     f"{what}; start the broker, or make the topic with `mistakebound topics create`"

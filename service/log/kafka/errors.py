@@ -1,6 +1,6 @@
 """kafka-python's errors in the log's own words: what was done, what is wrong, what to do about it."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
 import kafka.errors as kafka_errors
@@ -8,12 +8,21 @@ import kafka.errors as kafka_errors
 from service.log.kafka.entrance import refusal
 from service.log.protocol import LogError, OffsetLost, Refused, Unreachable
 
+KINDS = {
+    kafka_errors.TopicAuthorizationFailedError: "topic",
+    kafka_errors.GroupAuthorizationFailedError: "group",
+    kafka_errors.TransactionalIdAuthorizationFailedError: "transactional id",
+    kafka_errors.ClusterAuthorizationFailedError: "cluster",
+}
+"""What each error of the broker's authorizer is about."""
+
 
 @contextmanager
-def translated(what: str | Callable[[], str], right: str = "") -> Iterator[None]:
+def translated(what: str | Callable[[], str], *rights: str) -> Iterator[None]:
     """Turn kafka-python's errors into the log's, with `what` was done in front.
 
-    `right` is what the broker must grant for it, such as `Read on topic examples`.
+    `rights` are what the broker must grant for it, such as `Read on topic examples`: told is the one that
+    is of the error's kind.
     """
     try:
         yield
@@ -24,8 +33,13 @@ def translated(what: str | Callable[[], str], right: str = "") -> Iterator[None]
         if (reason := refusal(error)) is not None:
             raise Unreachable(f"{doing}: {reason}") from error
         if isinstance(error, kafka_errors.AuthorizationError):
-            raise denied(doing, right or type(error).__name__) from error
+            raise denied(doing, _missing(error, rights)) from error
         raise _in_our_words(doing, error) from error
+
+
+def _missing(error: Exception, rights: Sequence[str]) -> str:
+    kind = KINDS.get(type(error), "cluster")
+    return next((right for right in rights if f" on {kind} " in right), f"what it asks for on the {kind}")
 
 
 def _in_our_words(doing: str, error: Exception) -> LogError:
@@ -47,4 +61,4 @@ def _in_our_words(doing: str, error: Exception) -> LogError:
 
 def denied(doing: str, right: str) -> Refused:
     """The broker knows us and does not allow it."""
-    return Refused(f"{doing}: the broker does not allow it; grant {right} to this user (deploy/security.md)")
+    return Refused(f"{doing}: the broker does not allow it; grant this user {right}; see deploy/security.md")

@@ -24,7 +24,9 @@ def fetch_positions(
     """
     doing = "read the committed positions (a transaction of their previous owner may still be open)"
     places = [names.at(topic, partition) for partition in partitions for topic in INPUTS]
-    with watchdog.limit(STUCK_S, doing), translated(doing):
+    group = f"Describe on group {consumer.config['group_id']}"
+    topics = f"Describe on topic {', '.join(names.to_broker[topic] for topic in INPUTS)}"
+    with watchdog.limit(STUCK_S, doing), translated(doing, group, topics):
         found = consumer._coordinator.fetch_committed_offsets(places, timeout_ms=COMMITTED_MS)
     return positions_of(names, partitions, found)
 

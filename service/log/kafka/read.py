@@ -72,11 +72,11 @@ class Reader:
         consumer = self._idle.pop() if self._idle else self._connection.reader()
         position, deadline = start, time.monotonic() + wait_s
         try:
-            with translated(doing):
+            with translated(doing, _right([place])):
                 consumer.assign([place])
                 consumer.seek(place, start)
             while position < stop:
-                for fetched in self._poll(consumer, POLL_MS, doing).get(place, ()):
+                for fetched in self._poll(consumer, POLL_MS, doing, [place]).get(place, ()):
                     if fetched.offset >= stop:
                         return
                     yield self._names.record(fetched)
@@ -111,15 +111,19 @@ class Reader:
                 for place, start in places.items():
                     consumer.seek(place, start)
             while True:
-                fetched = self._poll(consumer, int(IDLE_S * 1000), doing)
+                fetched = self._poll(consumer, int(IDLE_S * 1000), doing, list(places))
                 yield [self._names.record(each) for batch in fetched.values() for each in batch]
         finally:
             consumer.close(autocommit=False)
 
-    def _poll(self, consumer: Any, timeout_ms: int, doing: str) -> Any:
-        with self._watchdog.limit(STUCK_S, doing), translated(doing):
+    def _poll(self, consumer: Any, timeout_ms: int, doing: str, places: Sequence[TopicPartition]) -> Any:
+        with self._watchdog.limit(STUCK_S, doing), translated(doing, _right(places)):
             return consumer.poll(timeout_ms=timeout_ms, max_records=MAX_RECORDS)
 
     def _position(self, consumer: Any, place: TopicPartition, doing: str) -> int:
-        with self._watchdog.limit(STUCK_S, doing), translated(doing):
+        with self._watchdog.limit(STUCK_S, doing), translated(doing, _right([place])):
             return int(consumer.position(place, timeout_ms=1_000))
+
+
+def _right(places: Sequence[TopicPartition]) -> str:
+    return f"Read on topic {', '.join(sorted({place.topic for place in places}))}"

@@ -86,13 +86,17 @@ class KafkaSession:
         self._assignments = Assignments(self._consumer)
         self._inputs = [names.to_broker[topic] for topic in INPUTS]
         self._consumer.subscribe(self._inputs, listener=self._assignments)
+        self._rights = (
+            f"Read on group {connection.group}",
+            f"Read on topic {', '.join(self._inputs)}",
+        )
         self._look_up_inputs()
 
     def poll(self, timeout_s: float) -> Polled:
         """Records of the owned partitions, waiting at most `timeout_s` for the first."""
         end = time.monotonic() + timeout_s
         fetched: dict[TopicPartition, list[Any]] = {}
-        with self._watchdog.limit(timeout_s + STUCK_S, "poll"), translated(self._reading):
+        with self._watchdog.limit(timeout_s + STUCK_S, "poll"), translated(self._reading, *self._rights):
             while not fetched and self._assignments.count == self._generation:
                 self._unstick()
                 left_ms = max(0, round((end - time.monotonic()) * 1000))
@@ -131,7 +135,10 @@ class KafkaSession:
         if not places:
             return set()
         ends = self.ends(places.values())
-        with self._watchdog.limit(STUCK_S, "ask for the positions"), translated("ask for the positions"):
+        with (
+            self._watchdog.limit(STUCK_S, "ask for the positions"),
+            translated("ask for the positions", *self._rights),
+        ):
             return {
                 side for place, side in places.items() if side in ends and self._position(place) >= ends[side]
             }
@@ -140,7 +147,7 @@ class KafkaSession:
         """Last stable offset of each side, as the broker says now."""
         places = {self._names.at(*side): side for side in sides}
         doing = "ask for the last stable offsets"
-        with self._watchdog.limit(STUCK_S, doing), translated(doing):
+        with self._watchdog.limit(STUCK_S, doing), translated(doing, *self._rights):
             try:
                 found = self._consumer.end_offsets(list(places), timeout_ms=ENDS_MS)
             except KeyError:  # a topic that the client has not looked up yet

@@ -20,6 +20,7 @@ from typing import Any
 
 from kafka import TopicPartition
 from kafka.errors import (
+    AuthorizationError,
     CommitFailedError,
     FencedInstanceIdError,
     InvalidProducerEpochError,
@@ -28,7 +29,7 @@ from kafka.errors import (
     ProducerFencedError,
 )
 
-from service.core.records import Outgoing, Topic
+from service.core.records import INPUTS, Outgoing, Topic
 from service.log.kafka.connect import DELIVERY_MS, Connection, Names
 from service.log.kafka.errors import translated
 from service.log.kafka.outgoing import discard, send
@@ -67,7 +68,8 @@ class Writer:
         doing = f"initialise transactions as {self._id}"
         producer = self._connection.transactional(self._id)
         try:
-            with self._watchdog.limit(STUCK_S, doing), translated(doing):
+            right = f"Write on transactional id {self._id}"
+            with self._watchdog.limit(STUCK_S, doing), translated(doing, right):
                 producer.init_transactions()
         except LogError as error:
             discard(producer)
@@ -82,7 +84,7 @@ class Writer:
         """Commit `outputs`, and `positions` on behalf of group `member`, in one transaction.
 
         Returns the offset after the last record of each partition written to.
-        Raises StaleGeneration, Fenced, TransactionFailed.
+        Raises StaleGeneration, Fenced, TransactionFailed; Refused where the broker does not allow it.
         """
         self.settle()
         done = False
@@ -103,6 +105,9 @@ class Writer:
             if isinstance(cause, _FENCED):
                 raise self._fenced(cause) from error
             self._abort()
+            if isinstance(cause, AuthorizationError):
+                with translated(f"a transaction of {self._id}", *self._rights(cause)):
+                    raise cause from error
             raise TransactionFailed(
                 f"a transaction of {self._id} was given up ({cause!r}); rebuild from the log"
             ) from error
@@ -158,7 +163,16 @@ class Writer:
     def _cause(self, error: BaseException) -> BaseException:
         # Once the client is in error, its calls raise plain KafkaErrors that only mention the first one.
         last = self._producer._transaction_manager.last_error if self._producer is not None else None
-        return last if isinstance(last, _FENCED) else error
+        return last if isinstance(last, (*_FENCED, AuthorizationError)) else error
+
+    def _rights(self, error: BaseException) -> list[str]:
+        # The broker names the topics, and not what it asks for: outputs are written, inputs are read.
+        named = {name for each in error.args for name in ([each] if isinstance(each, str) else each)}
+        inputs = [self._names.to_broker[topic] for topic in INPUTS]
+        return [
+            f"{'Read' if name in inputs else 'Write'} on topic {name}"
+            for name in sorted(named & set(self._names.to_logical))
+        ] + [f"Write on transactional id {self._id}", f"Read on group {self._connection.group}"]
 
     def _fenced(self, error: BaseException) -> Fenced:
         return Fenced(
