@@ -176,7 +176,14 @@ class BatchSettings(Section):
 
 
 class CheckpointSettings(Section):
-    url: str = Field("./checkpoints", description="folder for checkpoints; empty for none")
+    url: str = Field(
+        "./checkpoints",
+        description="where checkpoints lie: a folder, `file:///path` or `s3://bucket/prefix`; empty for none",
+    )
+    timeout: Duration = Field(
+        timedelta(seconds=30),
+        description="how long an object store has for one answer; then the work goes on without",
+    )
     every_updates: Positive = Field(10_000, description="write one after so many updates")
     every: Duration = Field(timedelta(seconds=60), description="and after so long, when there was an update")
 

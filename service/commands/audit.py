@@ -3,7 +3,6 @@
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -18,11 +17,13 @@ if TYPE_CHECKING:
     from service.settings import Settings
 
 PROGRESS_S = 2.0
+ASK_S = 30.0
+"""How long a store has for one answer."""
 
 Files = Annotated[
-    list[Path] | None,
+    list[str] | None,
     typer.Argument(
-        metavar="[CHECKPOINT]...", help="Checkpoints; default those of this log in checkpoint.url."
+        metavar="[CHECKPOINT]...", help="Paths or URLs; default this log's checkpoints in checkpoint.url."
     ),
 ]
 
@@ -57,7 +58,7 @@ def audit(
             found = _of_log(checkpoints, settings, reached, findings)
         else:
             source = held.enter_context(recorded(recording))
-            found = ((str(path), _loader(path)) for path in checkpoints or ())
+            found = ((name, _loader(name)) for name in checkpoints or ())
         examine(source, settings.messages, found, findings, _Progress(source.partitions, source.end))
     _print(findings, json=json)
     if findings.differences:
@@ -65,47 +66,54 @@ def audit(
 
 
 def _of_log(
-    files: list[Path] | None, settings: "Settings", log: "Log", findings: "Findings"
+    files: list[str] | None, settings: "Settings", log: "Log", findings: "Findings"
 ) -> "Iterator[tuple[str, Callable[[], Checkpoint]]]":
     """Those named must be this log's; in the folder others may have theirs."""
     from service.core.faults import BadSnapshot
     from service.core.snapshot import check_belongs
-    from service.worker.checkpoints import listed
+    from service.worker.shelves import shelf_at
 
     ids: dict[str, str] = {topic: each.id for topic, each in log.describe().items() if each is not None}
     if files:
-        for path in files:
-            yield str(path), _loader(path, settings.group, ids, log.partitions)
+        for name in files:
+            yield name, _loader(name, settings.group, ids, log.partitions)
         return
-    if not settings.checkpoint.url:
+    rules = settings.checkpoint
+    if not rules.url:
         return
-    for path in listed(Path(settings.checkpoint.url.removeprefix("file://"))):
-        load = _loader(path)
+    shelf = shelf_at(rules.url, rules.timeout.total_seconds())
+    for name in map(shelf.where, shelf.names()):
+        load = _loader(name)
         try:
             found = load()
         except BadSnapshot:
-            yield str(path), load  # it cannot be told whose it is
+            yield name, load  # it cannot be told whose it is
             continue
         try:
             check_belongs(found, settings.group, ids, log.partitions)
         except BadSnapshot:
             findings.note("checkpoints of other logs in the folder")
             continue
-        yield str(path), load
+        yield name, load
 
 
 def _loader(
-    path: Path, group: str | None = None, ids: Mapping[str, str] | None = None, partitions: int = 0
+    file: str, group: str | None = None, ids: Mapping[str, str] | None = None, partitions: int = 0
 ) -> "Callable[[], Checkpoint]":
     from service.core.faults import BadSnapshot
     from service.core.snapshot import check_belongs, decode
-    from service.worker.checkpoints import InvalidCheckpointError, read
+    from service.worker.checkpoint_file import InvalidCheckpointError, parse
+    from service.worker.shelves import shelf_at, split
+
+    url, name = split(file)
 
     def load() -> "Checkpoint":
         try:
-            found = decode(read(path).payload)
+            found = decode(parse(shelf_at(url, ASK_S).read(name)[0]).payload)
+        except ValueError as error:
+            raise BadSnapshot(str(error)) from None
         except OSError as error:
-            raise BadSnapshot(f"it cannot be read: {error.strerror}") from None
+            raise BadSnapshot(f"it cannot be read: {error.strerror or error}") from None
         except InvalidCheckpointError as error:
             raise BadSnapshot(str(error)) from None
         if group is not None and ids is not None:

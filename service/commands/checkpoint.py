@@ -1,6 +1,5 @@
-"""`checkpoint list|show|verify`: what is in the checkpoint folder."""
+"""`checkpoint list|show|verify`: what lies in the checkpoint folder or store."""
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -17,27 +16,32 @@ checkpoint = typer.Typer(
     rich_markup_mode=None,
 )
 
-File = Annotated[Path, typer.Argument(metavar="FILE", help="A checkpoint file.")]
+File = Annotated[str, typer.Argument(metavar="FILE", help="A checkpoint's path or URL.")]
+ASK_S = 30.0
+"""How long a store that is named on the command line has for one answer."""
 
 
 @checkpoint.command("list")
 def list_(config: Config = None, sets: Sets = None, log: LogUrl = None, json: Json = False) -> None:
     """List the checkpoints of checkpoint.url, oldest first."""
     from service.commands.output import as_json, message, table
-    from service.worker.checkpoints import listed
+    from service.worker.shelves import shelf_at
 
-    folder = Path(settings_of(config, sets, log).checkpoint.url.removeprefix("file://"))
-    paths = listed(folder)
+    rules = settings_of(config, sets, log).checkpoint
+    if not rules.url:
+        message("checkpoint.url is empty: no checkpoints are kept")
+        return
+    shelf = shelf_at(rules.url, rules.timeout.total_seconds())
     rows = []
-    for path in paths:
-        whole, why = _verdict(path)
-        rows.append((path.name, path.stat().st_size, "valid" if whole is not None else f"invalid: {why}"))
+    for name in shelf.names():
+        whole, why = _verdict(shelf.where(name))
+        rows.append((name, shelf.size(name), "valid" if whole is not None else f"invalid: {why}"))
     if json:
         as_json([{"file": name, "bytes": size, "state": state} for name, size, state in rows])
     elif rows:
         print(table(("file", "bytes", "state"), rows))
     else:
-        message(f"no checkpoints in {folder}")
+        message(f"no checkpoints in {shelf.where()}")
 
 
 @checkpoint.command()
@@ -58,7 +62,7 @@ def show(file: File, top: Annotated[int, typer.Option(help="So many largest weig
 
 @checkpoint.command()
 def verify(
-    files: Annotated[list[Path], typer.Argument(metavar="FILE...", help="Checkpoint files.")],
+    files: Annotated[list[str], typer.Argument(metavar="FILE...", help="Paths or URLs.")],
 ) -> None:
     """Check that checkpoints are whole; exit 3 when one is not."""
     bad = 0
@@ -70,21 +74,25 @@ def verify(
         raise CommandError(ExitCode.CHECK_FAILED, f"{bad} of {len(files)} cannot be used; the log still can")
 
 
-def _verdict(path: Path) -> "tuple[Checkpoint | None, str]":
+def _verdict(file: str) -> "tuple[Checkpoint | None, str]":
     try:
-        return _read(path), ""
+        return _read(file), ""
     except CommandError as error:
         return None, str(error)
 
 
-def _read(path: Path) -> "Checkpoint":
+def _read(file: str) -> "Checkpoint":
     from service.core.faults import BadSnapshot
     from service.core.snapshot import decode
-    from service.worker.checkpoints import InvalidCheckpointError, read
+    from service.worker.checkpoint_file import InvalidCheckpointError, parse
+    from service.worker.shelves import shelf_at, split
 
+    url, name = split(file)
     try:
-        return decode(read(path).payload)
+        return decode(parse(shelf_at(url, ASK_S).read(name)[0]).payload)
+    except ValueError as error:
+        raise CommandError(ExitCode.USAGE, f"{file}: {error}") from None
     except OSError as error:
-        raise CommandError(ExitCode.USAGE, f"{path} cannot be read: {error.strerror}") from None
+        raise CommandError(ExitCode.USAGE, f"{file} cannot be read: {error.strerror or error}") from None
     except (InvalidCheckpointError, BadSnapshot) as error:
-        raise CommandError(ExitCode.CHECK_FAILED, f"{path}: {error}") from None
+        raise CommandError(ExitCode.CHECK_FAILED, f"{file}: {error}") from None

@@ -15,7 +15,10 @@ config = typer.Typer(
 @config.command()
 def check(
     online: Annotated[
-        bool, typer.Option("--online", help="Also ask the log whether its topics fit.")
+        bool,
+        typer.Option(
+            "--online", help="Also ask the log whether its topics fit, and write to checkpoint.url."
+        ),
     ] = False,
     config: Config = None,
     sets: Sets = None,
@@ -28,9 +31,12 @@ def check(
     require_for_run(settings)
     if online:
         from service.commands.topics import report
+        from service.worker.shelves import shelf_at
 
         with opened(settings) as reached:
             report(reached, settings, as_json_text=False)
+        if settings.checkpoint.url:
+            shelf_at(settings.checkpoint.url, settings.checkpoint.timeout.total_seconds()).probe()
     message("the configuration is complete")
 
 

@@ -4,7 +4,8 @@ import difflib
 from collections.abc import Iterator, Sequence
 
 from service.commands.problems import ConfigurationError, Problem
-from service.settings import LabelSettings, LabelValue, Settings
+from service.settings import CheckpointSettings, LabelSettings, LabelValue, Settings
+from service.worker.shelves import FORMS, place_of
 
 EXAMPLE = """\
 A mistakebound.toml to start from:
@@ -26,13 +27,7 @@ def inconsistencies(settings: Settings) -> Iterator[Problem]:
         yield from _log_url(settings.log.url)
     if settings.http.address:
         yield from _address(settings.http.address)
-    if "://" in settings.checkpoint.url:
-        yield Problem(
-            "checkpoint.url",
-            "only local folders are supported",
-            "Write a folder's path",
-            settings.checkpoint.url,
-        )
+    yield from _checkpoint(settings.checkpoint)
 
 
 def require_for_run(settings: Settings) -> None:
@@ -136,6 +131,17 @@ def _log_url(url: str) -> Iterator[Problem]:
                 yield Problem("log.url", f"{wrong} in {server!r}", f"Write {_LOG_FORMS}", url)
         return
     yield Problem("log.url", "not the URL of a log", f"Write {_LOG_FORMS}", url)
+
+
+def _checkpoint(checkpoint: CheckpointSettings) -> Iterator[Problem]:
+    try:
+        place_of(checkpoint.url)
+    except ValueError as error:
+        remedy = f"Write {FORMS}; credentials come from the environment"
+        yield Problem("checkpoint.url", str(error), remedy, checkpoint.url)
+    if not checkpoint.timeout:
+        remedy = "Write at least a few seconds"
+        yield Problem("checkpoint.timeout", "leaves no time for an answer", remedy, 0)
 
 
 def _address(address: str) -> Iterator[Problem]:

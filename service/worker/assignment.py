@@ -2,16 +2,17 @@
 
 1. Committed positions first: the answer waits until the previous owner's transaction has ended.
 2. Then `updates` of all partitions to the high watermark, from a checkpoint or from the start.
-3. Then `predictions` and `outcomes` of each partition from the marks (or the checkpoint) to the high
-   watermark. A ledger held already is kept only if the committed position is our own last one.
+3. Then `predictions` and `outcomes` of each partition from the marks (or a checkpoint, its previous owner's
+   too) to the high watermark. A ledger held already is kept only if the committed position is our own last one.
 """
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import structlog
 
-from service.core.faults import BadLog
+from service.core.faults import BadLog, BadSnapshot
 from service.core.fold import Fold
 from service.core.ledger import Ledger, zero
 from service.core.messages import Epoch, Marks, encode, read_outcomes
@@ -19,7 +20,7 @@ from service.core.model import Model
 from service.core.records import OUTPUTS, Position
 from service.core.recover import read_marks, rebuild
 from service.core.sizes import Limits
-from service.core.snapshot import Checkpoint, thaw
+from service.core.snapshot import Checkpoint, LedgerSnapshot, thaw
 from service.core.state import State
 from service.log.newest import newest_record
 from service.log.protocol import Log, OffsetLost, Refused, Session
@@ -37,6 +38,29 @@ class Held:
     fold: Fold
     positions: dict[int, Position] = field(default_factory=dict)
     """Our own last committed position of each owned partition."""
+
+
+class Frozen(NamedTuple):
+    """A partition's ledger out of a checkpoint."""
+
+    epoch: int
+    """In which it was made."""
+    ledger: LedgerSnapshot
+
+
+class Start(NamedTuple):
+    """From where a partition's records must be read again: offsets of `predictions` and `outcomes`."""
+
+    predictions: int
+    outcomes: int
+
+
+Borrow = Callable[[Mapping[int, Start]], Mapping[int, Frozen]]
+"""Asked where reading starts for each partition that is new here; gives ledgers that stand farther on."""
+
+
+def _nothing(starts: Mapping[int, Start]) -> Mapping[int, Frozen]:  # noqa: ARG001 - a `Borrow`
+    return {}
 
 
 def fold_updates(log: Log, settings: Settings, checkpoint: Checkpoint | None) -> Fold:
@@ -86,10 +110,12 @@ def take_over(
     checkpoint: Checkpoint | None,
     *,
     from_outcomes: bool = False,
+    borrow: Borrow = _nothing,
 ) -> Held:
     """Everything that the owner of `partitions` must hold, with the session placed to go on.
 
     `from_outcomes`: where the group's offsets are lost, go on from the newest committed outcomes record.
+    A borrowed ledger that does not fit the log is warned of and left.
     Raises Refused, BadLog, Unreachable. With a checkpoint also BadSnapshot, and the fault may be its own.
     """
     owned = sorted(partitions)
@@ -98,20 +124,27 @@ def take_over(
         fold = held.fold
     else:
         held, fold = None, fold_updates(log, settings, checkpoint)
-    ledgers: dict[int, Ledger] = {}
     positions: dict[int, Position] = {}
     for p in owned:
         position = committed[p]
         if position is None and from_outcomes:
             position = _from_outcomes(log, p)
-        if position is None:
-            ledgers[p] = _first(log, settings, p, committed_none_hint=not from_outcomes)
-        elif held is not None and held.positions.get(p) == position:
-            ledgers[p] = held.state.ledgers[p]
-        else:
-            ledgers[p] = _ledger(log, settings, p, position, checkpoint, fold.model)
         if position is not None:
             positions[p] = position
+    kept = {p for p in positions if held is not None and held.positions.get(p) == positions[p]}
+    frozen = _frozen(log, checkpoint)
+    starts = {p: _start(position, frozen.get(p)) for p, position in positions.items() if p not in kept}
+    borrowed = borrow(starts) if starts else {}
+    ledgers: dict[int, Ledger] = {}
+    for p in owned:
+        if p not in positions:
+            ledgers[p] = _first(log, settings, p, committed_none_hint=not from_outcomes)
+        elif held is not None and p in kept:
+            ledgers[p] = held.state.ledgers[p]
+        else:
+            ledgers[p] = _borrowed(log, settings, p, positions[p], borrowed.get(p), fold.model) or _ledger(
+                log, settings, p, positions[p], frozen.get(p), fold.model
+            )
         _check_tally(fold.model, p, ledgers[p])
         fold.model.knows(p, ledgers[p].tallies.epoch.examples["labelled"])
         session.seek(p, ledgers[p].examples_next, ledgers[p].labels_next)
@@ -119,23 +152,58 @@ def take_over(
     return Held(State(settings, fold.model, ledgers, limits), fold, positions)
 
 
+def _frozen(log: Log, checkpoint: Checkpoint | None) -> dict[int, Frozen]:
+    """Its ledgers, but for those that stand where the log does not reach."""
+    if checkpoint is None:
+        return {}
+    return {
+        p: Frozen(checkpoint.model.epoch, ledger)
+        for p, ledger in checkpoint.ledgers.items()
+        if ledger.outcomes_end <= log.high_watermark("outcomes", p)
+    }
+
+
+def _start(position: Position, frozen: Frozen | None) -> Start:
+    if frozen is not None:
+        return Start(frozen.ledger.predictions_end, frozen.ledger.outcomes_end)
+    marks = read_marks(position)
+    return Start(marks.p, marks.o)
+
+
+def _borrowed(
+    log: Log, settings: Settings, partition: int, position: Position, frozen: Frozen | None, model: Model
+) -> Ledger | None:
+    """The ledger from another slot's checkpoint; None without one, or where the log says otherwise."""
+    if frozen is None:
+        return None
+    try:
+        if frozen.ledger.outcomes_end > log.high_watermark("outcomes", partition):
+            raise BadLog("it stands where the log does not reach")
+        ledger = _ledger(log, settings, partition, position, frozen, model)
+        _check_tally(model, partition, ledger)
+    except (BadLog, BadSnapshot, OffsetLost) as error:
+        _log.warning("borrowed_ledger_left", partition=partition, reason=str(error))
+        return None
+    _log.info("ledger_borrowed", partition=partition, **_start(position, frozen)._asdict())
+    return ledger
+
+
 def _ledger(
     log: Log,
     settings: Settings,
     partition: int,
     position: Position,
-    checkpoint: Checkpoint | None,
+    frozen: Frozen | None,
     model: Model,
 ) -> Ledger:
     marks = read_marks(position)
-    ledger = Ledger(settings.labels)
-    frozen = None if checkpoint is None else checkpoint.ledgers.get(partition)
-    if frozen is not None and frozen.outcomes_end <= log.high_watermark("outcomes", partition):
-        ledger = thaw(frozen, settings.labels)
-        marks = Marks(frozen.predictions_end, frozen.outcomes_end, marks.s)
-        if checkpoint is not None and checkpoint.model.epoch != model.epoch:
+    if frozen is not None:
+        ledger = thaw(frozen.ledger, settings.labels)
+        marks = Marks(*_start(position, frozen), marks.s)
+        if frozen.epoch != model.epoch:
             ledger.tallies.epoch = zero()
     else:
+        ledger = Ledger(settings.labels)
         ledger.predictions_end, ledger.outcomes_end = marks.p, marks.o
     try:
         return rebuild(

@@ -1,217 +1,178 @@
-"""Checkpoint files in a local folder. What is in them is `service/core/snapshot.py`'s affair.
+"""The checkpoints of a group on a shelf: their names, which are kept, which are read.
 
-1. A file under its final name is whole: temporary file, fsync, rename, fsync of the folder.
-2. The two newest of a slot are kept; the newest valid one wins.
-3. What is truncated, corrupt or foreign is set aside as `*.rejected` with a warning, and the next is tried.
+1. The two newest of a slot are kept; the newest valid one wins.
+2. What is truncated, corrupt or foreign is set aside as `*.rejected` with a warning, and the next is tried.
    Losing all of them loses nothing: a checkpoint is only a shortcut for folding the log.
-4. Workers of other groups and slots may share the folder; their files are left alone.
+3. Workers of other groups and slots may share the shelf. Those of the same group may be read, by a worker
+   that takes a partition over; nobody deletes, renames or numbers another slot's.
+4. Two processes that write as one slot, one of them a predecessor that woke up, never replace each other's.
 
-Not guaranteed: protection against someone who may write to the folder. (Nothing is ever unpickled.)
-
-A file is a line `mistakebound-checkpoint 1`, a line of JSON (`sha256`, `length` in bytes, `summary`), then
-the payload. POSIX only: a lock on the temporary file tells a live writer from a dead one.
+Not guaranteed: protection against someone who may write to the shelf. (Nothing is ever unpickled.)
 """
 
-import fcntl
 import hashlib
-import json
-import os
-import uuid
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, NamedTuple
 from urllib.parse import quote
 
 import structlog
 
-MAGIC = b"mistakebound-checkpoint 1\n"
+from service.worker.checkpoint_file import InvalidCheckpointError, head, parse, summary_of
+from service.worker.shelves import REJECTED, SUFFIX, CheckpointError, Shelf
+
 KEPT = 2
-MOST_HEADER_BYTES = 1_048_576
-SUFFIX, TEMPORARY, REJECTED = ".checkpoint", ".tmp", ".rejected"
+HEAD_BYTES = 262_144
+"""Read of a checkpoint to see what it covers: the summary of a thousand partitions takes 40 kB."""
+ATTEMPTS = 20
+"""Numbers tried. Each that is taken means that another writer of the slot has just written one."""
 
 _log = structlog.get_logger(__name__)
 
 
-class CheckpointError(Exception):
-    """The folder cannot be used. The text names it and the remedy."""
+class Name(NamedTuple):
+    """What a checkpoint's name says, in the order that is used: who wrote it and the how-manyth it is."""
 
-
-class InvalidCheckpointError(Exception):
-    """A file is no whole checkpoint. The text says what is wrong with it."""
+    owner: str
+    sequence: int
+    text: str
 
 
 @dataclass(frozen=True, slots=True)
 class Checkpoint:
     """One valid checkpoint, as read."""
 
-    path: Path
+    name: str
     payload: bytes
     summary: Mapping[str, Any]
-    """What the writer wanted to be readable without the payload."""
     written_at_s: float
-    """The file's modification time, Unix."""
 
 
-def read(path: Path) -> Checkpoint:
-    """The checkpoint at `path`. Raises InvalidCheckpointError, or OSError when it cannot be read."""
-    with path.open("rb") as file:
-        if file.readline(len(MAGIC)) != MAGIC:
-            raise InvalidCheckpointError(f"it does not begin with {MAGIC.decode().strip()!r}")
-        header = _header(file)
-        payload = file.read()
-        written_at_s = os.fstat(file.fileno()).st_mtime
-    if len(payload) != header["length"]:
-        raise InvalidCheckpointError(
-            f"its payload has {len(payload)} bytes where its header says {header['length']}"
-        )
-    if hashlib.sha256(payload).hexdigest() != header["sha256"]:
-        raise InvalidCheckpointError("its payload does not have the SHA-256 that its header says")
-    return Checkpoint(path, payload, header["summary"], written_at_s)
+@dataclass(frozen=True, slots=True)
+class Head:
+    """The beginning of a checkpoint: what its writer says of it."""
 
-
-def _header(file: BinaryIO) -> dict[str, Any]:
-    line = file.readline(MOST_HEADER_BYTES)
-    try:
-        header = json.loads(line)
-    except ValueError:
-        header = None
-    match header:
-        case {"length": int(), "sha256": str(), "summary": dict()} if line.endswith(b"\n"):
-            return dict(header)
-    raise InvalidCheckpointError("its second line is not a JSON object with length, sha256 and summary")
-
-
-def listed(folder: Path) -> list[Path]:
-    """Every checkpoint in the folder, of all groups and slots, by name; empty where there is no folder.
-
-    Raises CheckpointError when the folder cannot be read.
-    """
-    try:
-        return sorted(folder.glob("*" + SUFFIX))
-    except OSError as error:
-        raise _unusable(folder, error) from error
+    name: str
+    own: bool
+    summary: Mapping[str, Any]
 
 
 class Checkpoints:
-    """The checkpoints of one group's slot in a folder."""
+    """The checkpoints of one group, written and set aside as one of its slots."""
 
-    def __init__(self, folder: Path, group: str, slot: str) -> None:
-        self._folder = folder
-        self._prefix = f"{_clean(group)}_{_clean(slot)}_"
+    def __init__(self, shelf: Shelf, group: str, slot: str) -> None:
+        self.shelf = shelf
+        self._group = _clean(group) + "_"
+        self._own = f"{self._group}{_clean(slot)}_"
 
     def prepare(self) -> None:
-        """Make the folder if it is missing and try to write to it. Raises CheckpointError."""
-        try:
-            self._folder.mkdir(parents=True, exist_ok=True)
-            temporary, file = self._begin()
-            with file:
-                temporary.unlink()
-            self._sweep()
-        except OSError as error:
-            raise _unusable(self._folder, error) from error
+        """Make the shelf ready. Raises CheckpointError."""
+        self.shelf.prepare()
+        self.shelf.sweep()
 
-    def write(self, payload: bytes, summary: Mapping[str, Any]) -> Path:
-        """Write the next checkpoint; durable, and the only newest, when this returns.
+    def write(self, payload: bytes, summary: Mapping[str, Any]) -> str:
+        """Write the next checkpoint and return its name; durable, and the newest, when this returns.
 
         Raises CheckpointError: older checkpoints are as they were. TypeError if `summary` is not JSON.
         """
-        header = {"sha256": hashlib.sha256(payload).hexdigest(), "length": len(payload), "summary": summary}
-        head = MAGIC + json.dumps(header, sort_keys=True, allow_nan=False).encode() + b"\n"
-        try:
-            self._folder.mkdir(parents=True, exist_ok=True)
-            path = self._write(head, payload)
-        except OSError as error:
-            raise _unusable(self._folder, error) from error
-        with suppress(OSError):  # the new one is safe; a leftover costs space only, and is tried again
+        name = self._create(head(payload, summary), payload)
+        with suppress(
+            CheckpointError
+        ):  # the new one is safe; a leftover costs space only, and is tried again
             self._sweep()
-        return path
+        return name
 
-    def paths(self) -> list[Path]:
+    def names(self) -> list[str]:
         """This slot's checkpoints, newest first, valid or not."""
-        found = []
-        for path in listed(self._folder):
-            sequence = path.name.removeprefix(self._prefix).removesuffix(SUFFIX)
-            if path.name.startswith(self._prefix) and sequence.isascii() and sequence.isdigit():
-                found.append((int(sequence), path))
-        return [path for _, path in sorted(found, reverse=True)]
+        return [each.text for each in self._named() if each.owner == self._own]
+
+    def read(self, name: str) -> Checkpoint:
+        """Raises InvalidCheckpointError, FileNotFoundError, OSError, CheckpointError."""
+        content, written_at_s = self.shelf.read(name)
+        payload, summary = parse(content)
+        return Checkpoint(name, payload, summary, written_at_s)
 
     def valid(self) -> Iterator[Checkpoint]:
-        """The valid ones, newest first; what is not valid is set aside on the way.
+        """This slot's valid ones, newest first; what is not valid is set aside on the way.
 
-        A caller that cannot use what it gets calls `set_aside` and takes the next.
+        A caller that cannot use what it gets calls `set_aside` and takes the next. Raises CheckpointError
+        when the shelf cannot be read.
         """
-        for path in self.paths():
+        for name in self.names():
             try:
-                checkpoint = read(path)
+                checkpoint = self.read(name)
             except FileNotFoundError:  # deleted by a newer writer of the slot
                 continue
             except (InvalidCheckpointError, OSError) as error:
-                self.set_aside(path, str(error))
+                self.set_aside(name, str(error))
             else:
                 yield checkpoint
 
     def newest_valid(self) -> Checkpoint | None:
-        """The newest valid one; None without any. Raises CheckpointError when the folder is unreadable."""
+        """The newest valid one; None without any. Raises CheckpointError when the shelf is unreadable."""
         return next(self.valid(), None)
 
-    def set_aside(self, path: Path, reason: str) -> None:
-        """Rename a checkpoint that cannot be used to `*.rejected`, so that it is kept but not tried again."""
-        aside = path.with_name(path.name + REJECTED)
+    def heads(self) -> Iterator[Head]:
+        """The newest of each slot of the group whose head is whole. Raises CheckpointError."""
+        done: set[str] = set()
+        for owner, _, name in self._named():
+            if owner not in done:
+                with suppress(InvalidCheckpointError, OSError):
+                    summary = summary_of(self.shelf.beginning(name, HEAD_BYTES))
+                    done.add(owner)
+                    yield Head(name, owner == self._own, summary)
+
+    def set_aside(self, name: str, reason: str) -> None:
+        """Rename a checkpoint that cannot be used to `*.rejected`, so that it is kept but not tried again.
+
+        Another slot's is left where it is: that is for its own writer to do.
+        """
+        path, aside = self.shelf.where(name), name + REJECTED
+        if not name.startswith(self._own):
+            _log.warning("checkpoint_passed_over", path=path, reason=reason)
+            return
         try:
-            path.replace(aside)
-        except OSError as error:
-            _log.warning("checkpoint_rejected", path=str(path), reason=reason, left_in_place=str(error))
+            self.shelf.rename(name, aside)
+        except (OSError, CheckpointError) as error:
+            _log.warning("checkpoint_rejected", path=path, reason=reason, left_in_place=str(error))
         else:
-            _log.warning("checkpoint_rejected", path=str(path), reason=reason, moved_to=str(aside))
+            _log.warning("checkpoint_rejected", path=path, reason=reason, moved_to=self.shelf.where(aside))
 
-    def _write(self, head: bytes, payload: bytes) -> Path:
-        newest = self.paths()[:1]
-        sequence = 1 + max(
-            (int(each.stem.removeprefix(self._prefix)) for each in newest),
-            default=0,
+    def _named(self) -> list[Name]:
+        """The group's, each slot's newest first."""
+        found = (_parts(text) for text in self.shelf.names() if text.startswith(self._group))
+        return sorted(
+            (each for each in found if each is not None), key=lambda each: (each.owner, -each.sequence)
         )
-        path = self._folder / f"{self._prefix}{sequence:012d}{SUFFIX}"
-        temporary, file = self._begin()
-        try:
-            with file:
-                file.write(head)
-                file.write(payload)
-                file.flush()
-                os.fsync(file.fileno())
-                temporary.replace(path)
-        except BaseException:
-            temporary.unlink(missing_ok=True)
-            raise
-        self._sync_folder()
-        return path
 
-    def _begin(self) -> tuple[Path, BinaryIO]:
-        """A new temporary file, locked for as long as it is open."""
-        while True:
-            path = self._folder / f".{self._prefix}{uuid.uuid4().hex}{TEMPORARY}"
-            file = path.open("xb")
-            fcntl.flock(file, fcntl.LOCK_EX)
-            if path.exists():  # else another writer took it for a dead one's before it was locked
-                return path, file
-            file.close()
+    def _create(self, beginning: bytes, payload: bytes) -> str:
+        for _ in range(ATTEMPTS):
+            newest = max((each.sequence for each in self._mine()), default=0)
+            name = f"{self._own}{newest + 1:012d}{SUFFIX}"
+            with suppress(FileExistsError):
+                self.shelf.create(name, beginning, payload)
+                return name
+        raise CheckpointError(
+            f"checkpoint.url: {ATTEMPTS} numbers in {self.shelf.where()} were taken while this worker wrote; "
+            "give each worker a worker.slot of its own"
+        )
 
-    def _sync_folder(self) -> None:
-        folder = os.open(self._folder, os.O_RDONLY | os.O_DIRECTORY)
-        try:
-            os.fsync(folder)
-        finally:
-            os.close(folder)
+    def _mine(self) -> Iterable[Name]:
+        return (each for each in self._named() if each.owner == self._own)
 
     def _sweep(self) -> None:
-        """Delete what is older than the two newest, and temporary files of writers that died."""
-        for path in self.paths()[KEPT:]:
-            path.unlink(missing_ok=True)
-        for path in self._folder.glob(f".*{TEMPORARY}"):
-            with suppress(FileNotFoundError, BlockingIOError), path.open("rb") as file:
-                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                path.unlink(missing_ok=True)
+        for name in self.names()[KEPT:]:
+            self.shelf.delete(name)
+        self.shelf.sweep()
+
+
+def _parts(text: str) -> Name | None:
+    """None for a name that no worker gave."""
+    owner, _, number = text.removesuffix(SUFFIX).rpartition("_")
+    if number.isascii() and number.isdigit() and owner.count("_") == 1:
+        return Name(owner + "_", int(number), text)
+    return None
 
 
 def _clean(name: str) -> str:
@@ -220,11 +181,3 @@ def _clean(name: str) -> str:
     if len(quoted) <= 80:
         return quoted
     return f"{quoted[:60]}~{hashlib.sha256(name.encode()).hexdigest()[:16]}"
-
-
-def _unusable(folder: Path, error: OSError) -> CheckpointError:
-    return CheckpointError(
-        f"checkpoint.url: cannot use the folder {folder}: {error.strerror or error}; "
-        "make it a folder that this user may write to, with room for two checkpoints, "
-        "or set another with --set checkpoint.url=FOLDER (empty for none)"
-    )

@@ -233,6 +233,10 @@ class Families:
         self.checkpoints = self.registry.counter(
             "checkpoints", "Checkpoints tried, by result.", result=get_args(CheckpointResult)
         )
+        self.checkpoints_unreadable = self.registry.counter(
+            "checkpoint_read_failures",
+            "Times that checkpoints could not be read at a start or takeover, and the log was read instead.",
+        )
         self.checkpoint_duration = self.registry.histogram(
             "checkpoint_duration_seconds", "Time to write one checkpoint durably.", DURATIONS_S
         )

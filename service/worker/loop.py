@@ -179,24 +179,27 @@ class Worker:
         )
 
     def _take_over(self, session: Session, partitions: tuple[int, ...]) -> Held:
-        checkpoint: Checkpoint | None
-        for checkpoint in self._checkpointing.usable() if self.held is None else ():
+        shortcuts = self._checkpointing.shortcuts
+
+        def take(held: Held | None, checkpoint: Checkpoint | None) -> Held:
+            return take_over(
+                self._log,
+                session,
+                self._settings,
+                partitions,
+                held,
+                checkpoint,
+                from_outcomes=self._from_outcomes,
+                borrow=shortcuts.ledgers,
+            )
+
+        for checkpoint in shortcuts.usable() if self.held is None else ():
             try:
-                return take_over(
-                    self._log,
-                    session,
-                    self._settings,
-                    partitions,
-                    None,
-                    checkpoint,
-                    from_outcomes=self._from_outcomes,
-                )
+                return take(None, checkpoint)
             except (BadLog, BadSnapshot, OffsetLost) as error:  # on any doubt the log is folded
-                self._checkpointing.reject(str(error))
+                shortcuts.reject(str(error))
         held, self.held = self.held, None
-        return take_over(
-            self._log, session, self._settings, partitions, held, None, from_outcomes=self._from_outcomes
-        )
+        return take(held, None)
 
     def _follow(self, partitions: Iterable[int]) -> None:
         """Follow the updates of these partitions from now on, and of no others."""

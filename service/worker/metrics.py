@@ -169,6 +169,10 @@ class Metrics:
         """A checkpoint could not be written."""
         self._of.checkpoints.labels("failure").inc()
 
+    def checkpoints_unreadable(self) -> None:
+        """The shelf could not be read, in time or at all; the log was."""
+        self._of.checkpoints_unreadable.inc()
+
     def restored(self, size_bytes: int, at_s: float) -> None:
         """The worker started from a checkpoint that was written at this Unix time."""
         self._of.checkpoint_size.set(size_bytes)

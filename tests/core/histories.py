@@ -23,11 +23,11 @@ from service.core.snapshot import Checkpoint
 from service.core.state import State
 from service.core.step import step
 from service.settings import Settings
-from service.worker.assignment import Held, epochs_of, take_over
+from service.worker.assignment import Borrow, Frozen, Held, Start, epochs_of, take_over
 from tests.core.every_kind import CASES, Case
 from tests.core.memory_log import MemoryLog, MemorySession
 
-RESTARTS = ("none", "abort", "stale", "marks", "lower marks", "checkpoint", "outcomes", "stale", "marks")
+RESTARTS = ("none", "abort", "stale", "marks", "lower marks", "checkpoint", "outcomes", "borrowed", "marks")
 
 
 def random_settings(random: Random, case: Case) -> Settings:
@@ -227,6 +227,10 @@ class History:
         elif how == "checkpoint" and self.checkpoints:
             older = snapshot.decode(self.random.choice(self.checkpoints))
             self.worker = self._take_over(checkpoint=older)
+        elif how == "borrowed" and self.checkpoints:
+            self.worker = self._take_over(
+                checkpoint=snapshot.decode(self.random.choice(self.checkpoints)), borrow=self._lent
+            )
         elif how == "outcomes":
             self.worker = self._take_over(forgotten=True)
         self._compare(self.worker)
@@ -240,13 +244,37 @@ class History:
             self.worker.state.rollback(result.partitions)
 
     def _take_over(
-        self, held: Held | None = None, checkpoint: Checkpoint | None = None, *, forgotten: bool = False
+        self,
+        held: Held | None = None,
+        checkpoint: Checkpoint | None = None,
+        *,
+        forgotten: bool = False,
+        borrow: Borrow = lambda starts: {},
     ) -> Held:
         session: Any = MemorySession(self.log, forgotten=forgotten)
         log: Any = _WithInputs(self.log, self.inputs)
         return take_over(
-            log, session, self.settings, range(self.partitions), held, checkpoint, from_outcomes=forgotten
+            log,
+            session,
+            self.settings,
+            range(self.partitions),
+            held,
+            checkpoint,
+            from_outcomes=forgotten,
+            borrow=borrow,
         )
+
+    def _lent(self, starts: Mapping[int, Start]) -> dict[int, Frozen]:
+        """Each partition's ledger out of another checkpoint, or none; one in four does not fit."""
+        lent: dict[int, Frozen] = {}
+        for p in starts:
+            found = snapshot.decode(self.random.choice(self.checkpoints))
+            ledger = found.ledgers[p]
+            if self.random.random() < 0.25:
+                ledger = msgspec.structs.replace(ledger, outcomes_end=ledger.outcomes_end + 1_000_000)
+            if self.random.random() < 0.8:
+                lent[p] = Frozen(found.model.epoch, ledger)
+        return lent
 
     def _compare(self, other: Held) -> None:
         assert model_of(other.state) == model_of(self.shadow.state)

@@ -14,6 +14,7 @@ from service.core.records import Outgoing
 from service.core.snapshot import Checkpoint, decode
 from service.log.newest import newest_record
 from service.worker.checkpoints import Checkpoints
+from service.worker.folder import Folder
 from tests.faults.children import Child, until
 from tests.faults.deployment import NAMED_ENDS, PATIENCE_S, Deployment, address_of
 from tests.faults.recount import Recount, recount
@@ -152,7 +153,7 @@ class Fleet:
     def held(self, slot: str) -> Checkpoint | None:
         """What the worker of this slot held when it wrote its newest checkpoint."""
         folder = self.place.children.home / "checkpoints"
-        newest = next(Checkpoints(folder, self.place.settings.group, slot).valid(), None)
+        newest = next(Checkpoints(Folder(folder), self.place.settings.group, slot).valid(), None)
         return None if newest is None else decode(newest.payload)
 
     def agrees(self, found: Recount, *slots: str) -> None:

@@ -16,7 +16,9 @@ from service.core.messages import FORMAT, Base, Epoch, encode
 from service.core.records import TOPICS, Outgoing, Topic
 from service.log.protocol import Log
 from service.settings import Settings
-from service.worker import checkpoints
+from service.worker.checkpoint_file import parse
+from service.worker.checkpoints import Checkpoints
+from service.worker.folder import Folder
 from tests.operations.command_line import ok, run
 from tests.operations.faulty import FaultyLog
 from tests.operations.working import Run, altered, opened, settings_for, stream, written
@@ -225,12 +227,12 @@ def test_a_flipped_bit_in_a_checkpoint_is_told() -> None:
     assert "SHA-256" in result.stdout
 
     path.write_bytes(whole)
-    found = snapshot.decode(checkpoints.read(path).payload)
+    found = snapshot.decode(parse(whole).payload)
     row = found.model.state["theta"][0]
     name = random.Random(1).choice(sorted(row))
     row[name] += 2**-40
     group = json.loads(whole.splitlines()[1])["summary"]
-    store = checkpoints.Checkpoints(Path("checkpoints"), found.group, "slot")
+    store = Checkpoints(Folder("checkpoints"), found.group, "slot")
     store.write(snapshot.encode(found), group)
     result = run("audit", *FLAGS, log=URL)
     assert result.exit_code == 3

@@ -9,7 +9,7 @@ import pytest
 from structlog.testing import capture_logs
 
 from service.settings import Settings
-from service.worker.checkpoints import CheckpointError
+from service.worker.shelves import CheckpointError
 from tests.contract.place import forget_in_file
 from tests.operations.working import (
     Recount,

@@ -54,6 +54,7 @@ TYPES = {
     "mistake_bound": "gauge",
     "bounded_events": "gauge",
     "checkpoints_total": "counter",
+    "checkpoint_read_failures_total": "counter",
     "checkpoint_duration_seconds": "histogram",
     "checkpoint_last_success_timestamp_seconds": "gauge",
     "checkpoint_size_bytes": "gauge",

@@ -100,14 +100,15 @@ class Run:
         stopping: Callable[[bool], bool] = lambda idle: idle,
         stepped: Callable[[Held], None] | None = None,
         from_outcomes: bool = False,
+        slot: str = "slot",
     ) -> None:
         self.metrics = Metrics(["true", "false"], settings.learner.kind, "digest")
         self.heartbeat = Heartbeat()
-        self.checkpointing = Checkpointing(log, settings, "slot", self.metrics)
+        self.checkpointing = Checkpointing(log, settings, slot, self.metrics)
         self.worker = Worker(
             log,
             settings,
-            "slot",
+            slot,
             metrics=self.metrics,
             heartbeat=self.heartbeat,
             checkpointing=self.checkpointing,

@@ -1,0 +1,104 @@
+"""A real object store that speaks S3, started here: SeaweedFS, whose program a wheel carries."""
+
+import os
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import NamedTuple
+
+import obstore
+from obstore.store import S3Store
+
+ACCESS, SECRET = "mistakebound-tests", "not-to-be-seen-anywhere"
+BUCKET = "checkpoints"
+START_S, STOP_S = 60.0, 20.0
+PORTS = ("master.port", "volume.port", "filer.port", "s3.port", "admin.port")
+
+
+class Store(NamedTuple):
+    """A running store with an empty bucket."""
+
+    endpoint: str
+
+    @property
+    def environment(self) -> dict[str, str]:
+        """What a worker must find in its environment to use it."""
+        return {
+            "AWS_ENDPOINT_URL": self.endpoint,
+            "AWS_REGION": "us-east-1",
+            "AWS_ACCESS_KEY_ID": ACCESS,
+            "AWS_SECRET_ACCESS_KEY": SECRET,
+        }
+
+    def client(self) -> S3Store:
+        """The test's own view of the bucket."""
+        return S3Store(
+            BUCKET,
+            endpoint=self.endpoint,
+            access_key_id=ACCESS,
+            secret_access_key=SECRET,
+            region="us-east-1",
+            client_options={"allow_http": True, "timeout": "5s"},
+            retry_config={"max_retries": 0},
+        )
+
+
+@contextmanager
+def running(folder: Path) -> Iterator[Store]:
+    """A store that keeps its data in `folder`, on free ports of 127.0.0.1."""
+    (folder / "data").mkdir(parents=True)
+    ports = free_ports(2 * len(PORTS))
+    arguments = [f"-{name}={port}" for name, port in zip(PORTS, ports, strict=False)]
+    arguments += [f"-{name}.grpc={port}" for name, port in zip(PORTS, ports[len(PORTS) :], strict=True)]
+    command = [
+        Path(sys.executable).with_name("weed"),
+        *("mini", "-ip=127.0.0.1", "-ip.bind=127.0.0.1", f"-dir={folder / 'data'}", f"-bucket={BUCKET}"),
+        *("-s3.port.iceberg=0", "-s3.port.lance=0", "-webdav=false", "-admin.ui=false", *arguments),
+    ]
+    quiet = {"AWS_ACCESS_KEY_ID": ACCESS, "AWS_SECRET_ACCESS_KEY": SECRET}
+    store = Store(f"http://127.0.0.1:{ports[PORTS.index('s3.port')]}")
+    with (folder / "log").open("wb") as log:
+        process = subprocess.Popen(
+            command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, env={**os.environ, **quiet}
+        )
+        try:
+            _wait(process, store, folder / "log")
+            yield store
+        finally:
+            process.kill()  # nothing in it is worth an orderly end
+            process.wait(STOP_S)
+
+
+@contextmanager
+def silence() -> Iterator[str]:
+    """The endpoint of a store that takes every connection and never answers."""
+    with socket.create_server(("127.0.0.1", 0), backlog=128) as listening:
+        yield f"http://127.0.0.1:{listening.getsockname()[1]}"
+
+
+def free_ports(count: int) -> list[int]:
+    """Ports that nobody had a moment ago."""
+    sockets = [socket.create_server(("127.0.0.1", 0)) for _ in range(count)]
+    found = [each.getsockname()[1] for each in sockets]
+    for each in sockets:
+        each.close()
+    return found
+
+
+def _wait(process: subprocess.Popen[bytes], store: Store, log: Path) -> None:
+    """Until something can be put."""
+    deadline = time.monotonic() + START_S
+    while True:
+        try:
+            obstore.put(store.client(), "probe", b"x")
+            obstore.delete(store.client(), "probe")
+        except Exception as error:
+            if process.poll() is not None or time.monotonic() > deadline:
+                raise RuntimeError(f"the object store did not start: {log.read_text()[-4000:]}") from error
+            time.sleep(0.05)
+        else:
+            return
