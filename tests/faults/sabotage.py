@@ -1,10 +1,10 @@
 """Would the fault suite notice? Remove one guard from a copy of the service, and run the test that must fail.
 
-    python -m tests.faults.sabotage [NAME ...] [--seed N] [--sure]
+    python -m tests.faults.sabotage [NAME ...] [--seed N] [--tries N] [--sure]
 
 Each guard is one replacement in a copy of the source, in a temporary folder; then one test runs there, its
 child processes included. A guard whose absence goes unnoticed is printed as NOT noticed and the exit code is
-1. `--sure` first runs every test on an unbroken copy, where it must pass.
+1. When a process dies is chance, so a test may be given several tries. `--sure` first runs every test on an unbroken copy, where it must pass.
 """
 
 import argparse
@@ -37,13 +37,116 @@ class Guard(NamedTuple):
 
 
 KILLED = "faults/test_killed_fleet.py"
+ZOMBIE = "faults/test_zombie.py"
+OPEN = "faults/test_open_transaction.py"
+SOAK = "faults/test_soak.py"
+SCALING = "faults/test_scaling.py"
 
 GUARDS: Mapping[str, Guard] = {
-    "B1 isolation": Guard(
+    "B1 only committed records are read": Guard(
         "service/log/kafka/connect.py",
         '"isolation_level": "read_committed"',
         '"isolation_level": "read_uncommitted"',
         KILLED,
+    ),
+    "B1 positions are in the transaction": Guard(
+        "service/log/kafka/transact.py",
+        "        if positions:\n            self._wait(",
+        "        if positions:\n"
+        '            self._wait(manager.begin_commit(), COMMIT_S, "the commit")\n'
+        "            producer.begin_transaction()\n"
+        "            self._wait(",
+        KILLED,
+    ),
+    "B1 a slot keeps its transactional id": Guard(
+        "service/log/kafka/log.py",
+        "writer = Writer(self._connection, self._names, self._connection.client_id(slot), self._watchdog)",
+        "writer = Writer(self._connection, self._names, f'{slot}-{id(self)}', self._watchdog)",
+        "faults/test_two_workers.py",
+    ),
+    "B1 what is resolved waits no more": Guard(
+        "service/core/recover.py",
+        "        held.pop(decision.source, None)\n",
+        "",
+        KILLED,
+    ),
+    "B1 a rebuild reads from the marks": Guard(
+        "service/worker/assignment.py",
+        'log.read("predictions", partition, marks.p)',
+        'log.read("predictions", partition, log.high_watermark("predictions", partition))',
+        KILLED,
+    ),
+    "B2 the generation fences": Guard(
+        "service/log/kafka/session.py",
+        "self._writer.write(transaction.outputs, positions, self._assignments.member)",
+        "self._writer.write(transaction.outputs, positions, self._assignments.member.group_id)",
+        ZOMBIE,
+    ),
+    "B2 a step given up is taken back": Guard(
+        "service/worker/loop.py",
+        "            self.held.state.rollback(result.partitions)\n",
+        "",
+        ZOMBIE,
+    ),
+    "B2 a ledger is kept only at its own position": Guard(
+        "service/worker/assignment.py",
+        "held is not None and held.positions.get(p) == position:",
+        "held is not None and p in held.state.ledgers:",
+        ZOMBIE,
+    ),
+    "B3 reads reach the high watermark": Guard(
+        "service/log/kafka/read.py",
+        "                elif now > deadline:",
+        "                elif now > deadline - wait_s + 0.3:\n"
+        "                    return\n"
+        "                elif now > deadline:",
+        OPEN,
+    ),
+    "B3 reads have a deadline": Guard(
+        "service/log/kafka/read.py", "elif now > deadline:", "elif now > deadline + 1e9:", OPEN
+    ),
+    "B9 files are closed": Guard(
+        "service/worker/loop.py",
+        "        self._away_s = None\n        self._metrics.transaction(",
+        "        self._away_s = None\n        __import__('os').dup(2)\n        self._metrics.transaction(",
+        SOAK,
+    ),
+    "B9 a follower's client is closed": Guard(
+        "service/log/kafka/read.py",
+        "for batch in fetched.values() for each in batch]\n        finally:\n            consumer.close(",
+        "for batch in fetched.values() for each in batch]\n        finally:\n            consumer.paused(",
+        SOAK,
+    ),
+    "B9 a follower's thread ends": Guard(
+        "service/worker/following.py",
+        "        self._closed.set()\n        self._thread.join()",
+        "        pass",
+        SOAK,
+    ),
+    "B10 other workers' updates are folded": Guard(
+        "service/worker/loop.py",
+        "            self._following.fold_into(self.held.fold)",
+        "            pass",
+        SCALING,
+    ),
+    "B10 a takeover first folds what came since": Guard(
+        "service/worker/assignment.py",
+        "if held is not None and catch_up(log, held.fold):",
+        "if held is not None:",
+        SCALING,
+    ),
+    "B10 an update is folded with its own clock": Guard(
+        "service/core/model.py",
+        "self._fold(partition, x, update.label, update.predicted, sum(update.clock))",
+        "self._fold(partition, x, update.label, update.predicted, sum(self.clock))",
+        SCALING,
+    ),
+    "B10 both inputs of a partition stay together": Guard(
+        "service/log/kafka/connect.py",
+        '"partition_assignment_strategy": (RangePartitionAssignor,),',
+        '"partition_assignment_strategy": (__import__("kafka.coordinator.assignors.roundrobin", fromlist=["x"])'
+        ".RoundRobinPartitionAssignor,),",
+        SCALING,
     ),
 }
 """Name (the bar's test first) -> what is taken away, and who must notice."""
@@ -56,6 +159,7 @@ def main() -> int:
     )
     parser.add_argument("names", nargs="*", metavar="NAME", help="guards, or beginnings of their names (B2)")
     parser.add_argument("--seed", help="repeat the random choices of a run")
+    parser.add_argument("--tries", type=int, default=1, help="runs in which a test may notice (default 1)")
     parser.add_argument("--sure", action="store_true", help="first see that the tests pass unbroken")
     asked = parser.parse_args()
     chosen = [name for name in GUARDS if not asked.names or name.startswith(tuple(asked.names))]
@@ -68,11 +172,11 @@ def main() -> int:
         for test in dict.fromkeys(GUARDS[name].test for name in chosen) if asked.sure else ():
             code, said, seconds = _run(copy, test, asked.seed)
             bad += code != 0
-            print(f"{'unbroken':32} {'passed' if code == 0 else f'FAILED: {said}'} ({seconds:.0f} s) {test}")
+            print(f"{'unbroken':46} {'passed' if code == 0 else f'FAILED: {said}'} ({seconds:.0f} s) {test}")
         for name in chosen:
-            result, noticed = _without(copy, GUARDS[name], asked.seed)
+            result, noticed = _without(copy, GUARDS[name], asked.seed, asked.tries)
             bad += not noticed
-            print(f"{name:32} {result}", flush=True)
+            print(f"{name:46} {result}", flush=True)
     return 1 if bad else 0
 
 
@@ -85,7 +189,7 @@ def _copy_to(folder: Path) -> None:
             shutil.copy(source, folder / part)
 
 
-def _without(copy: Path, guard: Guard, seed: str | None) -> tuple[str, bool]:
+def _without(copy: Path, guard: Guard, seed: str | None, tries: int) -> tuple[str, bool]:
     target = copy / guard.file
     text = target.read_text()
     code_begins = text.index('"""', 3)  # behind the module's docstring, which may say the same
@@ -93,11 +197,12 @@ def _without(copy: Path, guard: Guard, seed: str | None) -> tuple[str, bool]:
         return f"NOT tried: {guard.file} must hold once {guard.old!r}", False
     target.write_text(text[:code_begins] + text[code_begins:].replace(guard.old, guard.new))
     try:
-        code, said, seconds = _run(copy, guard.test, seed)
+        for number in range(tries):
+            code, said, seconds = _run(copy, guard.test, seed)
+            if code == FAILED:
+                return f"noticed (run {number + 1}, {seconds:.0f} s): {said}", True
     finally:
         target.write_text(text)
-    if code == FAILED:
-        return f"noticed ({seconds:.0f} s): {said}", True
     return f"NOT noticed ({seconds:.0f} s, pytest ended with {code}): {said}", False
 
 
