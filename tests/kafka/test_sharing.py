@@ -4,10 +4,15 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
+
+import pytest
+from structlog.testing import capture_logs
 
 from service.log import open_log
 from service.settings import Settings
+from service.worker import shortcuts
 from service.worker.assignment import fold_updates
 from service.worker.checkpointing import Checkpointing
 from service.worker.health import Heartbeat
@@ -54,17 +59,26 @@ def owned(worker: Worker) -> list[int]:
     return [] if worker.held is None else list(worker.held.state.ledgers)
 
 
-def test_two_workers_share_one_model_and_nothing_is_doubled(kafka_bootstrap: str) -> None:
-    """One starts, another joins under load: predictions stay one per example, and the replicas meet."""
+def test_two_workers_share_one_model_and_nothing_is_doubled(
+    kafka_bootstrap: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One starts, another joins under load and leaves: predictions stay one per example, and the replicas meet.
+
+    Checkpoints lie where both can read them: who takes a partition over goes on from the other's.
+    """
+    monkeypatch.setattr(shortcuts, "WORTH_RECORDS", 0)
     settings = settings_for(
-        f"kafka://{kafka_bootstrap}", batch={"max_records": 50}, labels={"max_delay": 100_000}
+        f"kafka://{kafka_bootstrap}",
+        batch={"max_records": 50},
+        labels={"max_delay": 100_000},
+        checkpoint={"url": str(tmp_path), "every_updates": 50},
     )
     begun_ms = round(time.time() * 1000) - 3_600_000
     inputs = [
         each._replace(timestamp_ms=begun_ms + (each.timestamp_ms or 0))
         for each in stream(2_000, partitions=4, delay=50)
     ]
-    with opened(settings, 4) as log:
+    with capture_logs() as said, opened(settings, 4) as log:
         log.append(inputs[:2_000])
         with working(settings, "one") as one:
             until(lambda: sum(owned(one)) == 6, "the first worker owns all")
@@ -92,6 +106,13 @@ def test_two_workers_share_one_model_and_nothing_is_doubled(kafka_bootstrap: str
                 digests = {
                     worker.held.state.model.digest() for worker in (one, two) if worker.held is not None
                 }
+                theirs = owned(two)
+            until(lambda: len(owned(one)) == 4, "the first worker owns all again")
+            assert one.held is not None
+            digests.add(one.held.state.model.digest())
+        borrowed = [each["partition"] for each in said if each["event"] == "ledger_borrowed"]
+        assert set(borrowed) >= set(theirs)
+        assert not [each for each in said if each["event"] == "borrowed_ledger_left"]
         recount = Recount(log, settings)
         assert digests == {recount.digest}
         assert len(recount.predicted) == len({identity for identity, _ in recount.predicted}) == 2_000
