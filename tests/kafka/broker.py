@@ -203,9 +203,9 @@ class Node:
         assert self._process is not None, "the process was never started"
         return self._process.pid
 
-    def format(self) -> "subprocess.Popen[bytes]":
-        """Prepare the storage, in the background."""
-        arguments = ("kafka.tools.StorageTool", "format", "-t", CLUSTER, "-c", "server.properties")
+    def format(self, *more: str) -> "subprocess.Popen[bytes]":
+        """Prepare the storage, in the background; `more` arguments such as credentials to begin with."""
+        arguments = ("kafka.tools.StorageTool", "format", "-t", CLUSTER, "-c", "server.properties", *more)
         return subprocess.Popen(
             _java(*arguments), cwd=self.folder, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
         )
