@@ -4,7 +4,8 @@ import json
 import re
 import signal
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from kafka import KafkaAdminClient
@@ -51,14 +52,14 @@ class Fleet:
 
     def stop(self, *slots: str) -> None:
         """End them as a supervisor does, all at once; they must end well, and in time."""
+        self.supervise()
         for slot in slots:
             address_of(self.workers[slot])  # before that it does not know about signals yet
         leaving = [self.workers.pop(slot) for slot in slots]
         for worker in leaving:
             worker.signal(signal.SIGTERM)
         for worker in leaving:
-            code = worker.ends(STOP_S)
-            assert code == 0 or code in NAMED_ENDS, worker.last_words()
+            assert worker.ends(STOP_S) == 0, worker.last_words()
 
     def rejoins(self, slot: str, before: int) -> None:
         """The worker of this slot takes partitions over again, or it ended as it may and its successor does;
@@ -97,13 +98,16 @@ class Fleet:
             raise AssertionError(f"{error}; {said}") from None
 
     def reaches(self, count: int) -> None:
-        """So many input records are consumed, at least."""
-        self.until(lambda: self.place.consumed() >= count, f"{count} records are consumed")
+        """So many input records are consumed, at least. Fails when nothing is consumed for a minute."""
+        while (now := self.place.consumed()) < count:
+            wanted = f"more than {now} records are consumed, of {count}"
+            self.until(lambda before=now: self.place.consumed() > before, wanted)
 
     def works_off(self) -> None:
         """Everything sent is consumed."""
         total = self.place.sent()
-        self.until(lambda: self.place.consumed() == total, f"{total} records are consumed")
+        self.reaches(total)
+        assert self.place.consumed() == total
 
     def shares(self) -> dict[str, tuple[int, ...]]:
         """The partitions that each worker took over last."""
@@ -202,11 +206,12 @@ class Fleet:
         return json.loads(ok(*verb, "--json", *options, log=None).stdout)
 
 
-def members(bootstrap: str, group: str) -> int:
-    """How many are in the group, as the broker sees it."""
+@contextmanager
+def members(bootstrap: str, group: str) -> Iterator[Callable[[], int]]:
+    """Tells how many are in the group, as the broker sees it."""
     admin = KafkaAdminClient(bootstrap_servers=bootstrap)
     try:
-        return len(admin.describe_groups([group])[group]["members"])
+        yield lambda: len(admin.describe_groups([group])[group]["members"])
     finally:
         admin.close()
 

@@ -90,8 +90,8 @@ GUARDS: Mapping[str, Guard] = {
     ),
     "B2 a ledger is kept only at its own position": Guard(
         "service/worker/assignment.py",
-        "held is not None and held.positions.get(p) == position:",
-        "held is not None and p in held.state.ledgers:",
+        "held is not None and held.positions.get(p) == positions[p]}",
+        "held is not None and p in held.state.ledgers}",
         ZOMBIE,
     ),
     "B3 reads reach the high watermark": Guard(
@@ -157,12 +157,12 @@ def main() -> int:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("names", nargs="*", metavar="NAME", help="guards, or beginnings of their names (B2)")
+    parser.add_argument("names", nargs="*", metavar="NAME", help="guards, by whole name or first word (B2)")
     parser.add_argument("--seed", help="repeat the random choices of a run")
     parser.add_argument("--tries", type=int, default=1, help="runs in which a test may notice (default 1)")
     parser.add_argument("--sure", action="store_true", help="first see that the tests pass unbroken")
     asked = parser.parse_args()
-    chosen = [name for name in GUARDS if not asked.names or name.startswith(tuple(asked.names))]
+    chosen = [name for name in GUARDS if not asked.names or {name, name.partition(" ")[0]} & set(asked.names)]
     if not chosen:
         parser.error(f"no guard of this name; there are: {', '.join(GUARDS)}")
     bad = 0
@@ -189,21 +189,27 @@ def _copy_to(folder: Path) -> None:
             shutil.copy(source, folder / part)
 
 
+def code_of(text: str) -> tuple[str, str]:
+    """A module's docstring, which may say what the code does, and the rest."""
+    begins = text.index('"""', 3)
+    return text[:begins], text[begins:]
+
+
 def _without(copy: Path, guard: Guard, seed: str | None, tries: int) -> tuple[str, bool]:
     target = copy / guard.file
     text = target.read_text()
-    code_begins = text.index('"""', 3)  # behind the module's docstring, which may say the same
-    if text[code_begins:].count(guard.old) != 1:
+    head, code = code_of(text)
+    if code.count(guard.old) != 1:
         return f"NOT tried: {guard.file} must hold once {guard.old!r}", False
-    target.write_text(text[:code_begins] + text[code_begins:].replace(guard.old, guard.new))
+    target.write_text(head + code.replace(guard.old, guard.new))
     try:
         for number in range(tries):
-            code, said, seconds = _run(copy, guard.test, seed)
-            if code == FAILED:
+            ended, said, seconds = _run(copy, guard.test, seed)
+            if ended == FAILED:
                 return f"noticed (run {number + 1}, {seconds:.0f} s): {said}", True
     finally:
         target.write_text(text)
-    return f"NOT noticed ({seconds:.0f} s, pytest ended with {code}): {said}", False
+    return f"NOT noticed ({seconds:.0f} s, pytest ended with {ended}): {said}", False
 
 
 def _run(copy: Path, test: str, seed: str | None) -> tuple[int, str, float]:

@@ -59,7 +59,8 @@ def test_a_third_worker_waits_for_an_open_transaction_below_committed_updates(
             known = updates_of(place)
             assert known[held] > before[held], "updates are committed above the open transaction"
             fleet.start("three")
-            fleet.until(lambda: members(kafka_bootstrap, place.settings.group) == 3, "the third has joined")
+            with members(kafka_bootstrap, place.settings.group) as count:
+                fleet.until(lambda: count() == 3, "the third has joined")
             time.sleep(sized(1, 10))
             assert taken_over(fleet.workers["three"]) == [], "it took over below an open transaction"
         fleet.shared_out()

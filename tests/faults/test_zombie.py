@@ -91,7 +91,8 @@ def woken_when_others_have_gone_on(fleet: Fleet, zombie: str, bootstrap: str) ->
     (other,) = (each for slot, each in fleet.workers.items() if slot != zombie)
     before = len(taken_over(worker))
     if zombie == "early":
-        fleet.until(lambda: members(bootstrap, place.settings.group) == 1, "its session has timed out")
+        with members(bootstrap, place.settings.group) as count:
+            fleet.until(lambda: count() == 1, "its session has timed out")
     else:
         fleet.until(lambda: len(owned(other)) == place.partitions, "the other has taken over")
         fleet.works_off()
