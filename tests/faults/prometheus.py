@@ -1,4 +1,4 @@
-"""A real Prometheus with the rules as they are shipped, in quick motion, for every test that asks one."""
+"""A real Prometheus, started as the compose project does, its rules in quick motion, for every test that asks one."""
 
 import json
 import re
@@ -17,7 +17,7 @@ import yaml
 
 from tests.faults.children import Child, until
 from tests.kafka.broker import free_ports
-from tests.operations.deployed import PROMETHEUS
+from tests.operations.deployed import PROMETHEUS, services
 from tests.operations.panels import Query, filled
 from tests.operations.promtool import MISSING
 
@@ -55,12 +55,7 @@ class Prometheus:
         self._output = home / "output"
         with self._output.open("wb") as output:
             self._process = subprocess.Popen(
-                [
-                    program,
-                    "--config.file=prometheus.yml",
-                    "--storage.tsdb.path=data",
-                    f"--web.listen-address={self.address}",
-                ],
+                [program, *_command(), f"--web.listen-address={self.address}"],
                 cwd=home,
                 stdin=subprocess.DEVNULL,
                 stdout=output,
@@ -135,6 +130,13 @@ class Prometheus:
     ) -> None:
         self._process.kill()
         self._process.wait(30)
+
+
+def _command() -> list[str]:
+    """What the compose project starts it with, files and data moved to where it is started."""
+    here = {"/etc/prometheus/prometheus.yml": "prometheus.yml", "/prometheus": "data"}
+    options = (each.partition("=") for each in services()["prometheus"]["command"])
+    return [f"{name}={here.get(value, value)}" for name, _, value in options]
 
 
 def shows(met: Callable[[], Any], wanted: str, worker: Child | None = None) -> Any:

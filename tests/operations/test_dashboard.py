@@ -9,7 +9,7 @@ from itertools import pairwise
 import pytest
 import yaml
 
-from tests.operations.deployed import GRAFANA, PROMETHEUS
+from tests.operations.deployed import GRAFANA, PROMETHEUS, ROOT, alerts
 from tests.operations.pages import worker_page
 from tests.operations.panels import Panel, annotations, dashboard, filled, panels, selectors, table, variables
 
@@ -138,6 +138,15 @@ def test_the_variables_choose_data_source_job_and_instance() -> None:
     delays = found["delay"]
     assert [each["value"] for each in delays["options"]] == delays["query"].split(",")
     assert [each["value"] for each in delays["options"] if each["selected"]] == [delays["current"]["value"]]
+
+
+def test_every_alert_has_a_panel_that_shows_it() -> None:
+    """The table in the runbook names panels that there are, in the order of the alerts."""
+    runbook = (ROOT / "deploy" / "runbook.md").read_text()
+    told = re.findall(r"^\| (Mistakebound\w+) \| (.+) \| (.+) \|$", runbook, re.MULTILINE)
+
+    assert [name for name, *_ in told] == list(alerts())
+    assert {(row, title) for _, row, title in told} <= {(each.row, each.title) for each in panels()}
 
 
 def test_the_dashboard_moves_and_is_a_file() -> None:
