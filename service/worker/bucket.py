@@ -1,14 +1,13 @@
 """Checkpoints in an object store that speaks S3. The only importer of obstore.
 
-A put is whole or not there, and is made only where the name is free. Each call is given up after its time,
-however often and slowly the store answers. Credentials, region and endpoint come from the environment
+A put is whole or not there, and is made only where the name is free. Each call ends within its time: no
+attempt begins in the last two thirds of it, and none takes longer than these. Credentials, region and endpoint come from the environment
 (`AWS_ACCESS_KEY_ID`, `AWS_ENDPOINT_URL` ..., or the instance's or pod's role) and are never shown.
 """
 
-import asyncio
 import os
 import uuid
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Callable, Mapping
 from datetime import timedelta
 from typing import Any, TypeVar
 
@@ -36,10 +35,10 @@ class Bucket:
                 bucket,
                 client_options={
                     "allow_http": _unencrypted(os.environ),
-                    "timeout": timedelta(seconds=timeout_s),
+                    "timeout": timedelta(seconds=timeout_s * 2 / 3),
                     "connect_timeout": timedelta(seconds=min(CONNECT_S, timeout_s)),
                 },
-                retry_config={"max_retries": RETRIES, "retry_timeout": timedelta(seconds=timeout_s)},
+                retry_config={"max_retries": RETRIES, "retry_timeout": timedelta(seconds=timeout_s / 3)},
             )
         except (BaseError, ValueError) as error:
             raise self._unusable(_told(error)) from None
@@ -53,41 +52,39 @@ class Bucket:
         self.delete(name)
 
     def names(self) -> list[str]:
-        found = self._wait(lambda: obstore.list_with_delimiter_async(self._store, self._prefix or None))
+        found = self._ask(lambda: obstore.list_with_delimiter(self._store, self._prefix or None))
         names = [each["path"].rpartition("/")[2] for each in found["objects"]]
         return sorted(name for name in names if name.endswith(SUFFIX))
 
     def beginning(self, name: str, length: int) -> bytes:
-        async def get() -> bytes:
+        def get() -> bytes:
             try:
-                found = await obstore.get_range_async(self._store, self._key(name), start=0, length=length)
+                return bytes(obstore.get_range(self._store, self._key(name), start=0, length=length))
             except GenericError as error:
                 if "416" in str(error):  # an empty object has no first byte
                     return b""
                 raise
-            return bytes(found)
 
-        return self._wait(get)
+        return self._ask(get)
 
     def read(self, name: str) -> tuple[bytes, float]:
-        async def get() -> tuple[bytes, float]:
-            result = await obstore.get_async(self._store, self._key(name))
-            return bytes(await result.bytes_async()), result.meta["last_modified"].timestamp()
+        def get() -> tuple[bytes, float]:
+            result = obstore.get(self._store, self._key(name))
+            return bytes(result.bytes()), result.meta["last_modified"].timestamp()
 
-        return self._wait(get)
+        return self._ask(get)
 
     def size(self, name: str) -> int:
-        return self._wait(lambda: obstore.head_async(self._store, self._key(name)))["size"]
+        return self._ask(lambda: obstore.head(self._store, self._key(name)))["size"]
 
     def create(self, name: str, head: bytes, payload: bytes) -> None:
-        content = head + payload
-        self._wait(lambda: obstore.put_async(self._store, self._key(name), content, mode="create"))
+        self._ask(lambda: obstore.put(self._store, self._key(name), head + payload, mode="create"))
 
     def delete(self, name: str) -> None:
-        self._wait(lambda: obstore.delete_async(self._store, self._key(name)))
+        self._ask(lambda: obstore.delete(self._store, self._key(name)))
 
     def rename(self, name: str, to: str) -> None:
-        self._wait(lambda: obstore.rename_async(self._store, self._key(name), self._key(to)))
+        self._ask(lambda: obstore.rename(self._store, self._key(name), self._key(to)))
 
     def sweep(self) -> None:
         """A put that was cut off is nowhere."""
@@ -98,25 +95,19 @@ class Bucket:
     def _key(self, name: str) -> str:
         return f"{self._prefix}/{name}" if self._prefix else name
 
-    def _wait(self, call: Callable[[], Awaitable[_T]]) -> _T:
-        async def bounded() -> _T:
-            async with asyncio.timeout(self._timeout_s):
-                return await call()
-
+    def _ask(self, call: Callable[[], _T]) -> _T:
         try:
-            return asyncio.run(bounded())
+            return call()
         except FileNotFoundError as error:
             raise FileNotFoundError(_told(error)) from None
         except AlreadyExistsError as error:
             raise FileExistsError(_told(error)) from None
-        except TimeoutError:
-            raise self._unusable(f"no answer within checkpoint.timeout, {self._timeout_s:g} s") from None
         except BaseError as error:
             raise self._unusable(_told(error)) from None
 
     def _unusable(self, reason: str) -> CheckpointError:
         return CheckpointError(
-            f"checkpoint.url: cannot use {self.where()}: {reason}; see that the bucket exists, that "
+            f"checkpoint.url: cannot use {self.where()} in {self._timeout_s:g} s (checkpoint.timeout): {reason}; see that the bucket exists, that "
             "AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, AWS_REGION and AWS_ENDPOINT_URL are its own and allow to "
             "list, get, put and delete, or set another with --set checkpoint.url=URL (empty for none)"
         )

@@ -323,7 +323,7 @@ def away(store: Store, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[st
 @pytest.mark.parametrize(
     ("how", "told"),
     [
-        ("silent", "no answer within checkpoint.timeout, 0.2 s"),
+        ("silent", "in 0.2 s (checkpoint.timeout)"),
         ("refused", ""),
         ("secret", "403 Forbidden"),
     ],
