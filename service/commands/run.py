@@ -19,7 +19,7 @@ def run(
         bool,
         typer.Option(
             "--resume-from-outcomes",
-            help="If the group's offsets were lost, go on from the newest committed outcomes.",
+            help="If the group's offsets were lost or moved, go on from the newest committed outcomes.",
         ),
     ] = False,
     config: Config = None,

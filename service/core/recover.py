@@ -29,7 +29,8 @@ def read_marks(position: Position) -> Marks:
     except DecodeError as error:
         raise BadLog(
             f"the committed offset's metadata {position.metadata!r} holds no marks ({error}); "
-            "another program has committed offsets for this group; choose another worker.group"
+            "somebody has set the offsets: start with --resume-from-outcomes to go on from the newest outcomes; "
+            "or another program commits for this group: choose another worker.group"
         ) from None
 
 
@@ -81,7 +82,10 @@ def rebuild(
         if last.model.epoch != epoch:
             ledger.tallies.epoch = zero()
     elif (ledger.examples_next, ledger.labels_next) != (position.examples, position.labels):
-        raise BadLog("no outcomes record reaches to the group's offsets; outcomes have been deleted")
+        raise BadLog(
+            "no outcomes record reaches to the group's offsets: `outcomes` was deleted, or made anew; restore "
+            "it, or take another log.prefix and replay the inputs there"
+        )
     ledger.examples_next, ledger.labels_next = position.examples, position.labels
     return ledger
 
@@ -120,5 +124,6 @@ def _check(last: Outcomes, position: Position) -> None:
         raise BadLog(
             f"the newest outcomes record ends at {inputs}, but the group's offsets are "
             f"{position.examples} and {position.labels}; "
-            "somebody has moved the offsets of this group; set them back to the former"
+            "somebody has moved the offsets of this group; start with --resume-from-outcomes to go on from "
+            "the former"
         )

@@ -114,7 +114,7 @@ def take_over(
 ) -> Held:
     """Everything that the owner of `partitions` must hold, with the session placed to go on.
 
-    `from_outcomes`: where the group's offsets are lost, go on from the newest committed outcomes record.
+    `from_outcomes`: where the group's offsets were lost or moved, go on from the newest committed outcomes.
     A borrowed ledger that does not fit the log is warned of and left.
     Raises Refused, BadLog, Unreachable. With a checkpoint also BadSnapshot, and the fault may be its own.
     """
@@ -127,8 +127,8 @@ def take_over(
     positions: dict[int, Position] = {}
     for p in owned:
         position = committed[p]
-        if position is None and from_outcomes:
-            position = _from_outcomes(log, p)
+        if from_outcomes:
+            position = _from_outcomes(log, p, position)
         if position is not None:
             positions[p] = position
     kept = {p for p in positions if held is not None and held.positions.get(p) == positions[p]}
@@ -237,16 +237,22 @@ def _first(log: Log, settings: Settings, partition: int, *, committed_none_hint:
     return ledger
 
 
-def _from_outcomes(log: Log, partition: int) -> Position | None:
-    """The position that the newest committed outcomes record carries."""
+def _from_outcomes(log: Log, partition: int, committed: Position | None) -> Position | None:
+    """The position that the newest committed outcomes record carries; `committed` where there is none.
+
+    Whatever is committed with offsets is committed with such a record, so the two differ only where
+    somebody else has changed the offsets.
+    """
     newest = newest_record(log, "outcomes", partition)
     if newest is None:
-        return None
+        return committed
     last = read_outcomes(newest)
     if last.inputs is None or last.marks is None:
         raise BadLog(f"outcomes-{partition} offset {newest.offset} is not the last part of its turn")
-    _log.warning("resumed_from_outcomes", partition=partition, inputs=str(last.inputs))
-    return Position(last.inputs.examples, last.inputs.labels, encode(last.marks).decode())
+    position = Position(last.inputs.examples, last.inputs.labels, encode(last.marks).decode())
+    if position != committed:
+        _log.warning("resumed_from_outcomes", partition=partition, inputs=str(last.inputs))
+    return position
 
 
 def _check_tally(model: Model, partition: int, ledger: Ledger) -> None:

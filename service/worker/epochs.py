@@ -19,12 +19,13 @@ ATTEMPTS = 10
 
 def begin_first(log: Log, settings: Settings) -> None:
     """Begin epoch 1 where `updates` holds no record. Raises Refused when others keep coming in between,
-    or where topics are missing."""
+    where topics are missing, or where `updates` was made anew."""
     partitions = log.partitions
 
     def decide() -> Sequence[Outgoing]:
         if _begun(log):
             return ()
+        _refuse_worked(log)
         epoch = encode(first_epoch(settings))
         return [Outgoing("updates", p, None, epoch) for p in range(partitions)]
 
@@ -42,6 +43,15 @@ def begin_first(log: Log, settings: Settings) -> None:
 def _begun(log: Log) -> bool:
     # All partitions begin together, so one of them tells.
     return next(iter(log.read("updates", 0, log.low_watermark("updates", 0))), None) is not None
+
+
+def _refuse_worked(log: Log) -> None:
+    for p in range(log.partitions):
+        if newest_record(log, "outcomes", p) is not None:
+            raise Refused(
+                f"`updates` holds nothing, but outcomes-{p} holds work: `updates` was deleted, or made anew; "
+                "restore it, or take another log.prefix and replay the inputs there"
+            )
 
 
 def refuse_changed(epoch: Epoch, settings: Settings) -> None:

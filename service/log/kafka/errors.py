@@ -50,7 +50,10 @@ def _in_our_words(doing: str, error: Exception) -> LogError:
                 "out of the topic, and see to it that its producer writes no more of them"
             )
         case kafka_errors.OffsetOutOfRangeError() | kafka_errors.LogTruncationError():
-            return OffsetLost(f"{doing}: {error}; records were deleted, or the topic was made anew")
+            return OffsetLost(
+                f"{doing}: {error}; records were deleted before they were read, or the topic was made anew: "
+                "restore them, or take another log.prefix"
+            )
         case kafka_errors.UnknownTopicOrPartitionError():
             return Refused(f"{doing}: {error}; make the topics with `mistakebound topics create`")
         case kafka_errors.RetriableError():

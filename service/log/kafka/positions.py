@@ -45,8 +45,9 @@ def positions_of(
             missing = names.at("examples" if examples is None else "labels", partition)
             raise Refused(
                 f"the group has no position for {missing.topic}-{partition} but one for its twin; "
-                "another program commits to this group, or an offset was deleted: set `worker.group` to "
-                "one of your own"
+                "if the offset was deleted, delete the other one too and start with --resume-from-outcomes; "
+                "if the topic was made anew, take another log.prefix; if another program commits to this "
+                "group, set `worker.group` to one of your own"
             )
         else:
             positions[partition] = Position(examples.offset, labels.offset, examples.metadata or "")

@@ -91,6 +91,7 @@ class KafkaSession:
             f"Read on topic {', '.join(self._inputs)}",
         )
         self._look_up_inputs()
+        self._ids = {name: self._consumer._cluster.topic_id(name) for name in self._inputs}
 
     def poll(self, timeout_s: float) -> Polled:
         """Records of the owned partitions, waiting at most `timeout_s` for the first."""
@@ -107,7 +108,7 @@ class KafkaSession:
         if self._assignments.count != self._generation:
             self._adopt()
             return Polled(self._generation, self._owned, ())
-        self._check_counts()
+        self._check_topics()
         records = [self._names.record(each) for batch in fetched.values() for each in batch]
         return Polled(self._generation, self._owned, records)
 
@@ -214,7 +215,7 @@ class KafkaSession:
         for place in self._assignments.assigned:
             owned[place.topic].add(place.partition)
         examples, labels = (owned[name] for name in self._inputs)
-        self._check_counts()
+        self._check_topics()
         if examples != labels:
             raise Refused(
                 f"the group gave examples {sorted(examples)} and labels {sorted(labels)}: partitions "
@@ -233,7 +234,7 @@ class KafkaSession:
             cluster.request_update()
             time.sleep(0.01)
 
-    def _check_counts(self) -> None:
+    def _check_topics(self) -> None:
         # What the client last heard: it asks again every `metadata_max_age_ms`, 30 s by default.
         cluster = self._consumer._cluster
         counts = {name: len(cluster.partitions_for_topic(name) or ()) for name in self._inputs}
@@ -242,6 +243,12 @@ class KafkaSession:
             raise Refused(
                 f"the partition counts changed: {listed}, at start {self._partitions}; a count is fixed for "
                 "the life of a prefix, take another prefix and replay"
+            )
+        anew = [name for name in self._inputs if counts[name] and cluster.topic_id(name) != self._ids[name]]
+        if anew:
+            raise Refused(
+                f"{', '.join(anew)} was made anew while this worker read it: its offsets are of other records "
+                "now; take another log.prefix"
             )
 
     def _delivers(self, side: Side) -> bool:
