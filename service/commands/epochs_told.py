@@ -3,7 +3,6 @@
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from msgspec import to_builtins
 from msgspec.json import encode
 
 from service.core.changes import Change, changes
@@ -44,9 +43,3 @@ def changed(differing: Sequence[Change]) -> list[str]:
 def as_json(differing: Sequence[Change]) -> dict[str, Any]:
     """Key -> both values."""
     return {each.key: {"before": each.before, "after": each.after} for each in differing}
-
-
-def numbered(epoch: Epoch, differing: Sequence[Change]) -> dict[str, Any]:
-    """An epoch in `status --json`."""
-    base = None if epoch.base is None else to_builtins(epoch.base)
-    return {"number": epoch.epoch, "base": base, "changed": as_json(differing)}

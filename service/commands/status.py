@@ -9,6 +9,7 @@ from service.commands.options import Config, Json, LogUrl, Sets, opened, setting
 if TYPE_CHECKING:
     from service.core.messages import Tally
     from service.core.report import Report
+    from service.core.status import Behind
     from service.log.protocol import Log
     from service.settings import Settings
 
@@ -16,6 +17,9 @@ if TYPE_CHECKING:
 def status(
     model: Annotated[
         bool, typer.Option("--model", help="Also fold `updates` and print the model's size and digest.")
+    ] = False,
+    schema: Annotated[
+        bool, typer.Option("--schema", help="Print the JSON Schema of --json, and of /api/status, instead.")
     ] = False,
     config: Config = None,
     sets: Sets = None,
@@ -26,9 +30,13 @@ def status(
     from service.commands import epochs_told as told
     from service.commands.output import as_json, table
     from service.commands.progress import summary
+    from service.core import status as told_status
     from service.core.changes import changes
     from service.worker.epochs import newest_epochs
 
+    if schema:
+        as_json(told_status.schema())
+        return
     settings = settings_of(config, sets, log)
     with opened(settings) as reached:
         found = read(reached, settings, fold=model)
@@ -36,8 +44,9 @@ def status(
         epochs = newest_epochs(reached)
     changed = changes(epochs[1].settings, epochs[0].settings) if len(epochs) > 1 else []
     if json:
-        epoch = told.numbered(epochs[0], changed) if epochs else None
-        as_json({**found.as_dict(), "lag": {str(p): both for p, both in lags.items()}, "epoch": epoch})
+        before = epochs[1] if len(epochs) > 1 else None
+        epoch = told_status.epoch_status(epochs[0], before) if epochs else None
+        as_json(told_status.status(found, lags, epoch).as_dict())
         return
     print(summary(found))
     if epochs:
@@ -45,7 +54,7 @@ def status(
     for line in told.changed(changed):
         print(f"  {line}")
     print()
-    rows = [(p, both["examples"], both["labels"]) for p, both in lags.items()]
+    rows = [(p, both.examples, both.labels) for p, both in lags.items()]
     print(table(("partition", "examples behind", "labels behind"), rows))
 
 
@@ -87,16 +96,18 @@ def _held(counts: dict[str, int]) -> int:
     return counts["consumed"] - sum(count for name, count in counts.items() if name != "consumed")
 
 
-def lag(log: "Log") -> dict[int, dict[str, int]]:
+def lag(log: "Log") -> "dict[int, Behind]":
     """Input offsets not yet committed, by partition and topic (transaction markers count too)."""
     from service.core.records import INPUTS
+    from service.core.status import Behind
 
     committed = log.group_positions()
-    found: dict[int, dict[str, int]] = {}
+    found: dict[int, Behind] = {}
     for p in range(log.partitions):
         position = committed.get(p)
-        found[p] = {}
+        behind: dict[str, int] = {}
         for topic in INPUTS:
             start = log.low_watermark(topic, p) if position is None else getattr(position, topic)
-            found[p][topic] = max(0, log.high_watermark(topic, p) - start)
+            behind[topic] = max(0, log.high_watermark(topic, p) - start)
+        found[p] = Behind(**behind)
     return found

@@ -10,6 +10,8 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Literal
 
+from service.core.status import MistakeTold
+
 Stream = Literal["examples", "labels"]
 Direction = Literal["promote", "demote"]
 LabelOutcome = Literal["applied", "duplicate", "conflict", "expired", "unmatched", "invalid"]
@@ -52,6 +54,8 @@ class StepFacts:
     """For each prediction: its example's record time; without those that have none."""
     newest_record_ms: Mapping[Stream, int] = field(default_factory=dict)
     """Largest record time consumed; a stream whose records have none is missing."""
+    mistakes_told: Sequence[MistakeTold] = ()
+    """The first few mistakes, oldest first, where the step was asked to explain any."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,7 +78,10 @@ class PartitionTotals:
 class StepCounts:
     """The same counts while a step runs; `facts` closes them."""
 
-    def __init__(self) -> None:
+    def __init__(self, explain: int = 0) -> None:
+        """`explain`: so many scores of single features may be taken to explain mistakes."""
+        self.explain = explain
+        self.mistakes_told: list[MistakeTold] = []
         self.consumed: defaultdict[Stream, int] = defaultdict(int)
         self.rejected: defaultdict[tuple[Stream, str], int] = defaultdict(int)
         self.predicted: defaultdict[str, int] = defaultdict(int)
@@ -104,4 +111,5 @@ class StepCounts:
             margins=self.margins,
             predicted_record_ms=self.predicted_record_ms,
             newest_record_ms=self.newest,
+            mistakes_told=self.mistakes_told,
         )

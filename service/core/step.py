@@ -25,16 +25,19 @@ class Step:
     consumed: int
 
 
-def step(state: State, merge: Merge, drained: Collection[Side], max_records: int) -> Step | None:
+def step(
+    state: State, merge: Merge, drained: Collection[Side], max_records: int, explain: int = 0
+) -> Step | None:
     """Take up to about `max_records` records, expiries and unparkings; None when nothing can be taken.
 
-    `drained`: empty sides known to have nothing more (see `Merge.dry`).
+    `drained`: empty sides known to have nothing more (see `Merge.dry`). `explain`: scores of single features
+    that may be taken to explain mistakes (`service/core/explain.py`); it changes nothing else.
     """
     partitions = [p for p in merge.buffered() if merge.peek(p, drained) is not None]
     if not partitions:
         return None
     state.model.begin()
-    counts = StepCounts()
+    counts = StepCounts(explain)
     outputs: list[Outgoing] = []
     positions: dict[int, Position] = {}
     allowance = max(1, max_records // len(partitions))

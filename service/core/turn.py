@@ -10,6 +10,7 @@ from typing import Literal, NamedTuple
 from msgspec import UNSET, Raw
 
 from service.core.dead_letters import dead_letter
+from service.core.explain import explain
 from service.core.facts import ExampleOutcome, LabelOutcome, StepCounts, Stream, spelled
 from service.core.faults import BadRecord
 from service.core.features import Features
@@ -218,6 +219,10 @@ class Turn:
                 tally.mistakes += 1
             tally.outstanding = max(tally.outstanding, len(ledger.waiting))
         ledger.resolve(entry.id, label)
+        if mistaken and counts.explain > 0:  # before it is learned from
+            told, cost = explain(model, self.partition, entry, label, ledger.stream_time, counts.explain)
+            counts.explain -= cost
+            counts.mistakes_told.append(told)
         self._learn(entry, label, mistaken)
         self._count_example("labelled")
         self._count_label("applied")

@@ -1,0 +1,74 @@
+"""Why a prediction was wrong: what each feature adds to the score, where the score is a sum over them.
+
+A score that is a sum is taken apart by asking for the score of each feature alone. Nothing is decided by
+this; it is for people, and bounded in what it may cost.
+"""
+
+from service.core.faults import BadRecord
+from service.core.features import Features
+from service.core.learners.averaged_perceptron import AveragedPerceptron
+from service.core.learners.multiclass_perceptron import MulticlassPerceptron
+from service.core.ledger import Waiting
+from service.core.linear import Linear
+from service.core.model import Model
+from service.core.status import MistakeTold, Term
+from service.settings import LabelValue
+
+SHOWN = 8
+"""Terms kept of a mistake."""
+MOST_TERMS = 1_000
+"""Scores of single features that one step may cost."""
+
+
+def explain(
+    model: Model, partition: int, entry: Waiting, label: LabelValue, at: int, most: int
+) -> tuple[MistakeTold, int]:
+    """The mistake as the present model sees it, and how many scores were taken: `most` at most."""
+    try:
+        x = model.features(entry.features)
+    except BadRecord:  # predicted in an older epoch, whose settings took what these do not
+        x = ()
+    cost = len(x) * max(1, len(model.classes) - 1)
+    lead = _Lead(model, entry.predicted, label) if cost <= most and _is_sum(model, entry, label) else None
+    offset = None if lead is None else lead.of(())
+    terms = [Term(name, value, None) for name, value in x[:SHOWN]]
+    if lead is not None and offset is not None:
+        parts = [Term(name, value, lead.of(((name, value),)) - offset) for name, value in x]
+        terms = sorted((term for term in parts if term.contribution), key=_size)
+    told = MistakeTold(
+        entry.id,
+        partition,
+        entry.predicted,
+        label,
+        at,
+        None if lead is None else lead.of(x),
+        offset,
+        len(x),
+        tuple(terms[:SHOWN]),
+    )
+    return told, 1 if lead is None else max(1, cost)
+
+
+def _size(term: Term) -> float:
+    return -abs(term.contribution or 0.0)
+
+
+def _is_sum(model: Model, entry: Waiting, label: LabelValue) -> bool:
+    """Whether the score is a sum over features, of classes that are declared."""
+    known = isinstance(model.learner, Linear | AveragedPerceptron | MulticlassPerceptron)
+    return known and entry.predicted in model.classes and label in model.classes
+
+
+class _Lead:
+    """How far the predicted class is ahead of the true one, on any features."""
+
+    def __init__(self, model: Model, predicted: LabelValue | None, label: LabelValue) -> None:
+        self._model = model
+        self._predicted = model.classes.index(predicted)
+        self._label = model.classes.index(label)
+
+    def of(self, x: Features) -> float:
+        score = self._model.score(x)
+        if isinstance(score, list):
+            return score[self._predicted] - score[self._label]
+        return 0.0 - score if self._predicted else score
