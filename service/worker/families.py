@@ -71,7 +71,7 @@ class Families:
 
     def _declare_worker(self, algorithm: str, config_digest: str, revision: str) -> None:
         Info(PREFIX + "build", "Build of the running worker; constant 1.", registry=self.registry).info(
-            {"version": _version(), "revision": revision, "python_version": platform.python_version()}
+            {"version": build_version(), "revision": revision, "python_version": platform.python_version()}
         )
         Info(PREFIX + "model", "Configuration of the served model; constant 1.", registry=self.registry).info(
             {"algorithm": algorithm, "config_digest": config_digest}
@@ -251,8 +251,9 @@ class Families:
         )
 
 
-def _version() -> str:
+def build_version() -> str:
+    """Of the installed package; `unknown` where it runs from a source tree."""
     try:
         return version("mistakebound")
-    except PackageNotFoundError:  # run from a source tree
+    except PackageNotFoundError:
         return "unknown"

@@ -11,6 +11,7 @@ from typing import Literal
 
 import structlog
 
+from service.core.explain import MOST_TERMS
 from service.core.faults import BadLog, BadSnapshot
 from service.core.merge import Merge
 from service.core.records import INPUTS
@@ -34,6 +35,7 @@ from service.worker.following import Following
 from service.worker.health import Heartbeat
 from service.worker.learning import Learning
 from service.worker.metrics import Metrics
+from service.worker.page_board import Board
 from service.worker.rebuilds import Rebuilds
 
 POLL_S = 0.5
@@ -60,10 +62,13 @@ class Worker:
         heartbeat: Heartbeat,
         checkpointing: Checkpointing,
         stopping: Callable[[bool], bool],
+        board: Board | None = None,
         stepped: Callable[[Held], None] | None = None,
         from_outcomes: bool = False,
     ) -> None:
         """`stopping(idle)` is asked between steps; idle: everything there was has been worked off.
+
+        `board` is for the status page; without one no mistake is explained.
 
         `from_outcomes` holds for the whole run: a partition without new input commits no offsets, and a
         rebuild finds it as the start did.
@@ -73,6 +78,7 @@ class Worker:
         self._stopping, self._stepped, self._from_outcomes = stopping, stepped, from_outcomes
         self.held: Held | None = None
         self._learning = Learning(metrics)
+        self._board = board
         self._following: Following | None = None
         self._merge = Merge(())
         self._generation = -1
@@ -128,6 +134,11 @@ class Worker:
             self._measure_lag(session)
             if self.held is not None:
                 self._learning.measure(self.held.state)
+                self._show(self.held)
+
+    def _show(self, held: Held) -> None:
+        if self._board is not None:
+            self._board.show(held.state, held.fold, self._learning.learned)
 
     def _poll(self, session: Session) -> Polled:
         """Buffer until a step's worth is there, its time is up, or input is idle."""
@@ -218,7 +229,9 @@ class Worker:
         dry = self._merge.dry()
         drained = session.drained(dry) if dry else set()
         began = time.monotonic()
-        result = step(self.held.state, self._merge, drained, self._settings.batch.max_records)
+        most = self._settings.batch.max_records
+        explain = 0 if self._board is None else MOST_TERMS
+        result = step(self.held.state, self._merge, drained, most, explain)
         if result is None:
             return None
         return self._commit(session, result, began)
@@ -251,6 +264,8 @@ class Worker:
             if topic == "updates":
                 held.fold.next_offsets[partition] = end
         self._metrics.stepped(result.facts, now - began, time.time())
+        if self._board is not None:
+            self._board.stepped(result.facts)
         for partition in result.partitions:
             self._metrics.partition(partition, held.state.totals(partition))
         self._heartbeat.stepped(result.partitions)
@@ -316,5 +331,7 @@ class Worker:
             for partition in self.held.state.ledgers:
                 self._metrics.revoked(partition)
         self._learning.forget()
+        if self._board is not None:
+            self._board.forget()
         self.held, self._generation, self._merge = None, -1, Merge(())
         self._heartbeat.assigned(())

@@ -9,9 +9,11 @@ from typing import Any, get_args
 
 from prometheus_client import Counter, Gauge
 from prometheus_client.exposition import choose_encoder
+from prometheus_client.samples import Sample
 
 from service.core.facts import PartitionTotals, StepFacts, Stream
 from service.core.report import Bound
+from service.core.status import CheckpointStatus
 from service.worker.families import Families, Level, RebuildReason, TransactionResult
 from service.worker.health import State
 
@@ -182,6 +184,26 @@ class Metrics:
         """So many updates are in no durable checkpoint."""
         self._of.checkpoint_pending.set(updates)
 
+    def behind(self) -> dict[int, dict[str, int]]:
+        """Partition -> input -> records waiting on it, as last measured."""
+        found: dict[int, dict[str, int]] = {}
+        for sample in _samples(self._of.lag):
+            found.setdefault(int(sample.labels["partition"]), {})[sample.labels["topic"]] = int(sample.value)
+        return found
+
+    def checkpoint(self) -> CheckpointStatus:
+        """The checkpoints so far."""
+        (at,), (size,), (pending,) = (
+            [sample.value for sample in _samples(gauge)]
+            for gauge in (self._of.checkpoint_time, self._of.checkpoint_size, self._of.checkpoint_pending)
+        )
+        failures = next(
+            sample.value
+            for sample in _samples(self._of.checkpoints)
+            if sample.name.endswith("_total") and sample.labels["result"] == "failure"
+        )
+        return CheckpointStatus(at or None, int(size), int(pending), int(failures))
+
     def logged(self, level: str) -> None:
         """A message was logged; levels of libraries' own count as `debug`."""
         self._of.messages.labels(level if level in get_args(Level) else "debug").inc()
@@ -208,6 +230,10 @@ class Metrics:
             classes = (key,) if isinstance(key, str) else key
             known = [each if each in self._of.classes else "other" for each in classes]
             counter.labels(*known).inc(count)
+
+
+def _samples(family: Counter | Gauge) -> Sequence[Sample]:
+    return [sample for metric in family.collect() for sample in metric.samples]
 
 
 def _add(counter: Counter, counts: Mapping[Any, int]) -> None:

@@ -17,10 +17,12 @@ from service.settings import Settings
 from service.worker import logs
 from service.worker.assignment import Held
 from service.worker.checkpointing import Checkpointing
-from service.worker.health import Heartbeat, Limits
+from service.worker.health import Health, Heartbeat, Limits
 from service.worker.http import serve
 from service.worker.loop import Worker
 from service.worker.metrics import Metrics
+from service.worker.page import pages
+from service.worker.page_board import Board
 
 DRAIN_S = 10.0
 INTERRUPTED = 130
@@ -89,7 +91,7 @@ def work(
     serving: Callable[[str], None] | None = None,
     stepped: Callable[[Held], None] | None = None,
 ) -> Worker:
-    """Run one worker until `stopping(idle)`, with its metrics page and checkpoints; returns it afterwards.
+    """Run one worker until `stopping(idle)`, with its pages and checkpoints; returns it afterwards.
 
     `next_free`: on a busy address take the next free port; `serving` is told the address. Raises what
     `Worker.run` raises, AddressError and CheckpointError.
@@ -102,9 +104,15 @@ def work(
     heartbeat = Heartbeat()
     limits = Limits()
     address = settings.http.address
-    server = (
-        serve(address, metrics, lambda: heartbeat.health(limits), next_free=next_free) if address else None
-    )
+    board = Board(settings.learner.kind) if address else None
+    server = None
+    if board is not None:
+
+        def health() -> Health:
+            return heartbeat.health(limits)
+
+        served = pages(board, settings, slot, metrics, health)
+        server = serve(address, metrics, health, served, next_free=next_free)
     with server or nullcontext():
         if server is not None and serving is not None:
             serving(server.address)
@@ -116,6 +124,7 @@ def work(
             heartbeat=heartbeat,
             checkpointing=Checkpointing(log, settings, slot, metrics),
             stopping=stopping,
+            board=board,
             stepped=stepped,
             from_outcomes=from_outcomes,
         )
