@@ -9,17 +9,22 @@ Guarantees:
 """
 
 import ssl
+import weakref
+from functools import partial
 from typing import Any
 
 from kafka.errors import (
     IllegalSaslStateError,
+    KafkaConnectionError,
     KafkaError,
     SaslAuthenticationFailedError,
     UnsupportedSaslMechanismError,
 )
 from kafka.net.compat import KafkaNetClient
+from kafka.net.inet import create_connection
 from kafka.net.manager import KafkaConnectionManager
 from kafka.net.selector import NetworkSelector
+from kafka.net.transport import KafkaSSLTransport, KafkaTCPTransport
 
 _EXPIRED = (9, 10)
 _OTHER_NAME = (62, 64)
@@ -32,6 +37,21 @@ class TurnedAway(KafkaError):  # type: ignore[misc]
     """Every broker asked has refused this client, for a reason that only a change of settings mends."""
 
 
+class _Plain(KafkaTCPTransport):  # type: ignore[misc]
+    def _sock_recv(self) -> tuple[bytes, Any]:
+        return _answer_first(*super()._sock_recv())
+
+
+class _Tls(KafkaSSLTransport):  # type: ignore[misc]
+    def _sock_recv(self) -> tuple[bytes, Any]:
+        return _answer_first(*super()._sock_recv())
+
+
+def _answer_first(received: bytes, error: Any) -> tuple[bytes, Any]:
+    # A broker says why, and hangs up: the client would drop an answer that is read together with the end.
+    return received, None if received else error
+
+
 class Noting(KafkaConnectionManager):  # type: ignore[misc]
     """Notes by address why the last connection to it failed."""
 
@@ -40,17 +60,31 @@ class Noting(KafkaConnectionManager):  # type: ignore[misc]
         self._reasons: dict[Any, str] = {}
         self.last = ""
         """The newest reason that may pass by itself; empty for none."""
+        self._servers = self.cluster.bootstrap_brokers()
+        # kafka-python picks one by chance, and where it must not be asked yet, waits instead of asking another.
+        self.cluster.bootstrap_brokers = partial(_askable, weakref.proxy(self), self._servers)
 
     async def _build_transport(self, node: Any, timeout_at: Any = None) -> Any:
-        # A broker says why, and hangs up: the client drops an answer that is read together with the end.
-        transport = await super()._build_transport(node, timeout_at=timeout_at)
-        read = transport._sock_recv
-
-        def answer_first() -> tuple[bytes, Any]:
-            received, error = read()
-            return received, None if received else error
-
-        transport._sock_recv = answer_first
+        # As kafka-python does it, but that a failed handshake leaves no open socket behind.
+        options, proxy = self.config["socket_options"], self.config["proxy_url"]
+        plain = await create_connection(
+            self._net, node.host, node.port, options, proxy_url=proxy, timeout_at=timeout_at
+        )
+        try:
+            if not self.ssl_enabled:
+                return _Plain(self._net, plain, host=node.host)
+            tls = {name: value for name, value in self.config.items() if name.startswith("ssl_")}
+            transport = _Tls(self._net, plain, host=node.host, **tls)
+        except BaseException:
+            plain.close()
+            raise
+        try:
+            await transport.handshake()
+        except BaseException as error:
+            transport._sock.close()
+            if not isinstance(error, Exception):
+                raise
+            raise KafkaConnectionError(f"Handshake failed: {error}") from error
         return transport
 
     def get_connection(self, node_id: Any, **options: Any) -> Any:
@@ -63,10 +97,9 @@ class Noting(KafkaConnectionManager):  # type: ignore[misc]
     def maybe_raise_auth_failure(self, node_id: Any) -> None:
         # Asked before each connection. One server of several may be mended at this moment: not before all
         # have refused is there no way in.
-        if self.cluster.is_bootstrap(node_id):
-            names = [broker.node_id for broker in self.cluster.bootstrap_brokers()]
-            if all(name in self._reasons for name in names):
-                raise TurnedAway(self._reasons[node_id])
+        everywhere = all(server.node_id in self._reasons for server in self._servers)
+        if everywhere and self.cluster.is_bootstrap(node_id):
+            raise TurnedAway(self._reasons[node_id])
 
     def _watch(self, node_id: Any, connection: Any) -> None:
         def failed(error: Any) -> None:
@@ -89,6 +122,10 @@ class Noting(KafkaConnectionManager):  # type: ignore[misc]
         connection.init_future.add_errback(failed)
         connection.init_future.add_callback(lambda _: self._reasons.pop(node_id, None))
         connection.close_future.add_errback(failed)
+
+
+def _askable(manager: Any, servers: list[Any]) -> list[Any]:
+    return [each for each in servers if manager.connection_delay(each.node_id) <= 0] or servers
 
 
 def noting_client(**configs: Any) -> Any:
@@ -115,7 +152,7 @@ def refusal(error: BaseException) -> str | None:
     if type(error) in _SASL:
         return _SASL[type(error)]
     # kafka-python puts TLS errors into errors of its own, in one of two ways.
-    for cause in (error, error.__context__, *error.args):
+    for cause in (error, error.__cause__, *error.args):
         if isinstance(cause, ssl.SSLCertVerificationError):
             return _unverified(cause)
         if isinstance(cause, ssl.SSLError) and "ALERT" in (cause.reason or ""):

@@ -1,0 +1,192 @@
+"""The rights that deploy/security.md tells to grant are enough, and none of them is too many."""
+
+import json
+import re
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+from service.commands.app import app
+from service.commands.exit_codes import ExitCode, code_of
+from service.core.records import TOPICS, Outgoing
+from service.log.kafka import KafkaLog
+from service.log.protocol import Refused
+from service.settings import Settings
+from tests.operations.working import Run, example, label
+from tests.security.rights import Right, commands, rights
+from tests.security.secured import USERS, Secured
+
+PATIENCE_S = 30.0
+FOREVER = {topic: {"retention.ms": "-1"} for topic in TOPICS}
+"""The records of these tests are from 1970."""
+
+
+class Model:
+    """Topics on the secured broker, seen by an administrator who may do everything."""
+
+    def __init__(self, secured: Secured, prefix: str, log: KafkaLog) -> None:
+        self.secured = secured
+        self.prefix = prefix
+        self.log = log
+        self._sent = 0
+
+    def settings(self, user: str) -> Settings:
+        return self.secured.settings("scram", self.prefix, user)
+
+    def rights(self, user: str) -> list[Right]:
+        return rights(user, self.prefix)
+
+    def send(self) -> None:
+        """An example on which every learner errs, its label, and one that is none, for a dead letter."""
+        number, self._sent = self._sent, self._sent + 1
+        now = 1_000 + 2 * number
+        wrong = Outgoing("labels", 0, None, b"nonsense", (), now + 1)
+        self.log.append(
+            [example(number, {"a": 1.0}, now), label(number, number % 2 == 0, now), wrong],
+        )
+
+    def work(self) -> Run:
+        """The worker, by its own rights, until all that was sent is decided."""
+        settings, end = self.settings("worker"), time.monotonic() + PATIENCE_S
+
+        def stopping(idle: bool) -> bool:
+            assert time.monotonic() < end, "the worker does not get on"
+            at = self.log.group_positions()[0] if idle else None
+            highs = [self.log.high_watermark(topic, 0) for topic in ("examples", "labels")]
+            return at is not None and [at.examples, at.labels] == highs
+
+        with KafkaLog(settings) as log:
+            return Run(log, settings, stopping=stopping)
+
+    def command(self, user: str, *arguments: str, stdin: bytes = b"") -> Any:
+        """What a verb answers to this user."""
+        settings = self.settings(user)
+        sets = [f"log.prefix={self.prefix}", "learner.kind=perceptron", "labels.max_delay=1000"]
+        sets += ["checkpoint.url="]
+        sets += [f"kafka.{name}={value}" for name, value in settings.kafka.items()]
+        options = [part for one in sets for part in ("--set", one)]
+        return CliRunner().invoke(app, [*arguments, "--log", str(settings.log.url), *options], input=stdin)
+
+
+@pytest.fixture
+def model(secured: Secured, prefix: str) -> Iterator[Model]:
+    """With its topics, of one partition each, and nobody's rights yet."""
+    with ExitStack() as held:
+        log = held.enter_context(KafkaLog(secured.settings("inside", prefix)))
+        log.create_topics(1, FOREVER)  # type: ignore[arg-type]
+        yield Model(secured, prefix, log)
+
+
+def names(said: str, right: Right) -> bool:
+    """Whether a refusal tells what to grant. Who may not even see a topic hears of that first."""
+    if right.kind == "topic":
+        seeing = f"Describe on topic {right.name} (Read and Write include it)"
+        listed = rf"{right.operation} on topic [^;]*\b{re.escape(right.name)}[,;]"
+        return seeing in said or re.search(listed, said) is not None
+    return f"{right.operation} on {right.kind} {right.name}" in said
+
+
+def test_the_worker_works_with_its_rights_and_not_without_any_of_them(model: Model) -> None:
+    """From its first epoch on. Without one it ends with exit code 5, naming the right, and goes on as if
+    nothing had been once that is granted again."""
+    allowed = model.rights("worker")
+    with model.secured.granted(allowed):
+        model.send()
+        model.work()
+        for right in allowed:
+            model.send()
+            with model.secured.revoked(right), pytest.raises(Refused) as refusal:
+                model.work()
+            assert code_of(refusal.value) is ExitCode.REFUSED
+            assert names(str(refusal.value), right), f"without {right}: {refusal.value}"
+        run = model.work()
+    assert run.metric('mistakebound_partition_updates{partition="0"}') == 1 + len(allowed)
+
+
+def test_reset_and_seed_need_what_the_worker_needs(model: Model) -> None:
+    """They write to the same topics, in transactions of the same prefix."""
+    row = json.dumps({"id": "s", "features": {"a": 1.0}, "label": True}).encode()
+    with model.secured.granted(model.rights("worker")):
+        model.send()
+        model.work()
+        done = model.command("worker", "reset", "--execute", "--set", "learner.tie=positive")
+        assert done.exit_code == 0, done.output
+        seeded = model.command(
+            "worker", "seed", "-", "--from", "jsonl", "--set", "learner.tie=positive", stdin=row
+        )
+        assert seeded.exit_code == 0, seeded.output
+
+
+def test_topics_are_created_with_their_right_and_not_without(secured: Secured, prefix: str) -> None:
+    """Again with topics that are there already, and without each of its three operations."""
+    with KafkaLog(secured.settings("inside", prefix)) as log:
+        model = Model(secured, prefix, log)
+        allowed = model.rights("topics")
+        with secured.granted(allowed):
+            for right in allowed[:3]:
+                if right.operation == "DescribeConfigs":
+                    model.command("topics", "topics", "create", "--partitions", "1")
+                with secured.revoked(right):
+                    told = model.command("topics", "topics", "create", "--partitions", "1")
+                assert told.exit_code == ExitCode.REFUSED, f"without {right}: {told.output}"
+                assert names(told.output, right), f"without {right}: {told.output}"
+            told = model.command("topics", "topics", "create")
+        assert (told.exit_code, told.stderr) == (0, "all topics exist already\n")
+
+
+READING = {
+    "status": ["--model"],
+    "audit": [],
+    "tail": ["dead-letters", "--from", "beginning", "--count", "1"],
+    "record": ["record.jsonl"],
+    "topics": ["check"],
+}
+
+
+def test_what_only_reads_needs_only_rights_to_read(
+    model: Model, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each verb works; without a right at least one does not, and names it."""
+    monkeypatch.chdir(tmp_path)
+    with model.secured.granted(model.rights("worker")):
+        model.send()
+        model.work()
+    allowed = model.rights("reader")
+    with model.secured.granted(allowed):
+        for verb, arguments in READING.items():
+            told = model.command("reader", verb, *arguments)
+            assert told.exit_code in (0, ExitCode.CHECK_FAILED), told.output
+        for right in (each for each in allowed if each.name.endswith(("examples", "mistakebound"))):
+            with model.secured.revoked(right):
+                told = model.command("reader", "status" if right.kind == "group" else "audit")
+            assert told.exit_code == ExitCode.REFUSED, f"without {right}: {told.output}"
+            assert names(told.output, right), f"without {right}: {told.output}"
+
+
+@pytest.mark.parametrize("topic", ["examples", "labels"])
+def test_a_producer_needs_one_right(model: Model, topic: str) -> None:
+    """To write to its own topic; the other one, and the worker's, are closed to it."""
+    (right,) = model.rights(topic)
+    line = json.dumps({"id": "i", "features": {"a": 1}, "label": True}).encode()
+    with model.secured.granted([right]):
+        sent = model.command(topic, "send", topic, "-", stdin=line)
+        assert (sent.exit_code, sent.stderr) == (0, "sent 1 records\n")
+        other = "labels" if topic == "examples" else "examples"
+        assert_denied(model, topic, other, line)
+    assert_denied(model, topic, topic, line)
+
+
+def assert_denied(model: Model, user: str, topic: str, line: bytes) -> None:
+    told = model.command(user, "send", topic, "-", stdin=line)
+    assert told.exit_code == ExitCode.REFUSED, told.output
+    assert f"Write on topic {model.prefix}{topic}" in told.stderr
+
+
+def test_every_user_of_the_document_is_one_of_the_broker() -> None:
+    """Else its rights would be tried on nobody."""
+    assert {user for user in USERS if commands(user)} == set(USERS)
