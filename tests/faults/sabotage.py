@@ -229,8 +229,17 @@ def _run(copy: Path, test: str, seed: str | None) -> tuple[int, str, float]:
         timeout=RUN_S,
         check=False,
     )
-    said = re.findall(r"^E +(.*)$", run.stdout, re.MULTILINE) or run.stdout.strip().splitlines()[-1:]
-    return run.returncode, (said or run.stderr.splitlines()[-1:])[0][:LINE], time.monotonic() - began
+    return run.returncode, _told(run.stdout) or run.stderr[-LINE:], time.monotonic() - began
+
+
+def _told(output: str) -> str:
+    """The failure's first line, and the last words of the worker that it tells of."""
+    said = [each for each in re.findall(r"^E +(\S.*)$", output, re.MULTILINE) if not each.startswith("+ ")]
+    if not said:
+        return output.strip().rpartition("\n")[2]
+    last = next((each for each in reversed(said) if not each.startswith("assert ")), "")
+    first = re.sub(r"`run [^`]*`", "a worker", said[0])
+    return f"{first[:LINE]} ... {last[:LINE]}" if last not in ("", said[0]) else first[:LINE]
 
 
 if __name__ == "__main__":

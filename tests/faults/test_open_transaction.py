@@ -8,7 +8,7 @@ from kafka import KafkaProducer
 
 from tests.faults.chance import chance_of, examples, sized
 from tests.faults.conftest import Deploy
-from tests.faults.deployment import PATIENCE_S
+from tests.faults.deployment import PATIENCE_S, page
 from tests.faults.feed import Feed
 from tests.faults.fleet import Fleet, members, taken_over, updates_of
 from tests.faults.open_transactions import Transactions
@@ -61,7 +61,8 @@ def test_a_third_worker_waits_for_an_open_transaction_below_committed_updates(
             fleet.start("three")
             with members(kafka_bootstrap, place.settings.group) as count:
                 fleet.until(lambda: count() == 3, "the third has joined")
-            time.sleep(sized(1, 10))
+            fleet.until(lambda: b'mistakebound_state="restoring"} 1' in page(fleet.workers["three"]), "it takes over")
+            time.sleep(sized(2, 10))  # so long it must wait at least
             assert taken_over(fleet.workers["three"]) == [], "it took over below an open transaction"
         fleet.shared_out()
         started_with = taken_over(fleet.workers["three"])[0]["updates"]

@@ -26,40 +26,47 @@ SOON = "from service.log.kafka import connect; connect.TRANSACTION_MS = 3000"
 SURE_S = 0.5
 """Longer than a broker takes to end a transaction of which it has been told."""
 
+ROUNDS = (("one", "a transaction", "early"), ("two", "a transaction", "late"), ("one", "idle", "late"))
+"""Who is stopped, amid what, and when it wakes."""
+
 Span = dict[TopicPartition, tuple[int, int]]
 
 
 def test_what_a_paused_worker_wrote_is_never_seen(
     on_kafka: Deploy, kafka_bootstrap: str, prefix: str
 ) -> None:
-    """Stopped amid a transaction for longer than its session lasts, and woken while the transaction is still open,
-    or after another worker has taken its partitions over and done the work. Either way it joins again or ends as
-    it may, and no record of that transaction is ever visible."""
+    """Stopped for longer than its session lasts, amid a transaction or while idle, and woken while that transaction
+    is still open, or after another worker has taken its partitions over and done the work. It joins again or ends
+    as it may, and goes on with what the others did; no record of its transaction is ever visible."""
     chance = chance_of("zombie")
     records = stream(examples(2_500, 30_000), chance.randrange(2**32))
     place = on_kafka(*SETTINGS, *RULES)
     feed, fleet = Feed(place, records), Fleet(place)
-    rounds = ["early", "late"] * sized(1, 4)
+    rounds = ROUNDS * sized(1, 4)
     spans: list[Span] = []
     with (
         Onlooker(kafka_bootstrap, f"{prefix}predictions") as onlooker,
         Transactions(kafka_bootstrap, prefix) as transactions,
     ):
-        feed.to(len(records) // 3)
-        # The first to be woken early keeps its transaction for the full time.
-        fleet.start("early")
-        fleet.start("late", first=sized(SOON, ""))
+        feed.to(len(records) // 4)
+        fleet.start("one")  # woken early, it needs a transaction that stays open for the full time
+        fleet.start("two", first=sized(SOON, ""))
         fleet.shared_out()
-        for number, zombie in enumerate(rounds):
-            feed.to(round((0.4 + 0.55 * (number + 1) / len(rounds)) * len(records)))
-            span = paused_amid_a_transaction(fleet, zombie, transactions, chance)
-            assert transactions.written(span), "the transaction holds records"
-            spans.append(span)
-            woken_when_others_have_gone_on(fleet, zombie, kafka_bootstrap)
+        for number, (zombie, amid, woken) in enumerate(rounds):
+            worker = fleet.workers[zombie]
+            if amid == "idle":
+                fleet.works_off()
+                worker.signal(signal.SIGSTOP)
+            feed.to(round((0.3 + 0.6 * (number + 1) / len(rounds)) * len(records)))
+            if amid == "a transaction":
+                spans.append(paused_amid_a_transaction(fleet, zombie, transactions, chance))
+                assert transactions.written(spans[-1]), "the transaction holds records"
+            before = len(taken_over(worker))
+            others_go_on(fleet, zombie, kafka_bootstrap, woken)
+            worker.signal(signal.SIGCONT)
+            fleet.rejoins(zombie, before)
             fleet.shared_out()
-            print(
-                f"{zombie}: {sum(stop - start for start, stop in span.values())} records were written in vain"
-            )
+            print(f"{zombie}, stopped amid {amid}, woken {woken}, is back")
         feed.rest()
         found = fleet.prove()
         onlooker.saw_once(set(found.predictions))
@@ -84,17 +91,12 @@ def paused_amid_a_transaction(fleet: Fleet, slot: str, transactions: Transaction
     raise AssertionError(f"never stopped amid a transaction: {worker.last_words()}")
 
 
-def woken_when_others_have_gone_on(fleet: Fleet, zombie: str, bootstrap: str) -> None:
-    """Wake the worker `early`, when its session has timed out, or late, when its work has been done by the other;
-    then wait until it is back."""
-    worker, place = fleet.workers[zombie], fleet.place
+def others_go_on(fleet: Fleet, zombie: str, bootstrap: str, woken: str) -> None:
+    """Wait until the group has given the zombie up; or until the other worker has done all there is to do."""
     (other,) = (each for slot, each in fleet.workers.items() if slot != zombie)
-    before = len(taken_over(worker))
-    if zombie == "early":
-        with members(bootstrap, place.settings.group) as count:
+    if woken == "early":
+        with members(bootstrap, fleet.place.settings.group) as count:
             fleet.until(lambda: count() == 1, "its session has timed out")
     else:
-        fleet.until(lambda: len(owned(other)) == place.partitions, "the other has taken over")
+        fleet.until(lambda: len(owned(other)) == fleet.place.partitions, "the other has taken over")
         fleet.works_off()
-    worker.signal(signal.SIGCONT)
-    fleet.rejoins(zombie, before)
