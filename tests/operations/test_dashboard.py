@@ -18,6 +18,10 @@ UNITS = {"percentunit", "short", "none", "cps", "s", "bytes"}
 """Of Grafana's: share of 1, number, as it is, events a second, seconds, bytes of 1024."""
 SOURCE = {"type": "prometheus", "uid": "${datasource}"}
 PROMETHEUS_OWN = {"up", "ALERTS"}
+NOT_SHOWN = {
+    "mistakebound_assigned_partitions",  # the lag and the waiting are by what is assigned
+    "mistakebound_parked_limit",  # parked labels are few; an alert would show too many as unmatched
+}
 KINDS = {"stat", "timeseries", "table", "heatmap", "state-timeline"}
 
 each_panel = pytest.mark.parametrize("panel", panels(), ids=[each.title for each in panels()])
@@ -101,6 +105,15 @@ def test_every_metric_and_label_is_on_a_workers_page() -> None:
         for metric, matchers in selectors(expr):
             labels = set(re.findall(r"(\w+)=~?\"", matchers))
             assert metric in PROMETHEUS_OWN or labels <= page[metric] | {"job", "instance"}, expr
+
+
+def test_every_metric_of_a_worker_is_on_the_dashboard() -> None:
+    """What is measured and never looked at would be a question that nobody can answer."""
+    bare = re.compile("_(bucket|count|sum)$")
+    asked = {bare.sub("", metric) for expr in every_query() for metric, _ in selectors(expr)}
+    told = {bare.sub("", name) for name in worker_page() if name.startswith("mistakebound_")}
+
+    assert told - asked == NOT_SHOWN
 
 
 def test_labels_in_legends_and_groups_are_on_the_page() -> None:
