@@ -16,7 +16,7 @@ url = "kafka://localhost:9092"
 [labels]
 max_delay = "P7D"  # how long an example waits for its label"""
 
-_LOG_FORMS = "kafka://host:9092, sqlite:FILE or sqlite::memory:"
+_LOG_FORMS = "kafka://host:9092, kafka+confluent://host:9092, sqlite:FILE or sqlite::memory:"
 
 
 def inconsistencies(settings: Settings) -> Iterator[Problem]:
@@ -120,7 +120,7 @@ def _log_url(url: str) -> Iterator[Problem]:
     scheme, colon, rest = url.partition(":")
     if colon and scheme == "sqlite" and rest:
         return
-    if colon and scheme == "kafka" and rest.startswith("//"):
+    if colon and scheme in ("kafka", "kafka+confluent") and rest.startswith("//"):
         servers = rest.removeprefix("//").rstrip("/").split(",")
         if "@" in rest:
             remedy = "Set kafka.sasl_plain_username and kafka.sasl_plain_password instead"

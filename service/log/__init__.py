@@ -6,7 +6,7 @@ if TYPE_CHECKING:
     from service.log.protocol import Log
     from service.settings import Settings
 
-ACCEPTED_URLS = "kafka://HOST:PORT[,HOST:PORT...], sqlite:FILE or sqlite::memory:"
+ACCEPTED_URLS = "kafka://HOST:PORT[,HOST:PORT...], kafka+confluent://..., sqlite:FILE or sqlite::memory:"
 
 
 def open_log(settings: "Settings") -> "Log":
@@ -14,13 +14,23 @@ def open_log(settings: "Settings") -> "Log":
 
     Each implementation is imported only when it is asked for: a demo on sqlite needs no Kafka client.
     """
-    from service.log.protocol import Unreachable
+    from service.log.protocol import Misconfigured, Unreachable
 
     url = settings.log.url
     if url is not None and url.startswith("kafka://"):
         from service.log import kafka
 
         return kafka.open_log(settings)
+    if url is not None and url.startswith("kafka+confluent://"):
+        try:
+            from service.log.kafka import confluent
+        except ImportError as error:
+            raise Misconfigured(
+                f"log.url is {url!r}, but {error.name} is not installed; "
+                "`pip install 'mistakebound[confluent]'`, or write it as kafka://..."
+            ) from error
+
+        return confluent.open_log(settings)
     if url is not None and url.startswith("sqlite:"):
         from service.log import sqlite
 

@@ -9,7 +9,12 @@ from service.log.protocol import Log
 from tests.contract.place import Place, forget_in, forget_in_file, forget_on_broker
 from tests.contract.worker import Worker
 
-_KINDS = ["sqlite-file", "sqlite-memory", pytest.param("kafka", marks=pytest.mark.kafka)]
+_KINDS = [
+    "sqlite-file",
+    "sqlite-memory",
+    pytest.param("kafka", marks=pytest.mark.kafka),
+    pytest.param("kafka+confluent", marks=pytest.mark.kafka),
+]
 
 
 @pytest.fixture(params=_KINDS)
@@ -23,7 +28,7 @@ def place(request: pytest.FixtureRequest, tmp_path: Path, prefix: str) -> Iterat
         place.open()  # keeps the memory alive while the test opens and closes others
     else:
         bootstrap = request.getfixturevalue("kafka_bootstrap")
-        place = Place(request.param, f"kafka://{bootstrap}", prefix, forget_on_broker(bootstrap))
+        place = Place(request.param, f"{request.param}://{bootstrap}", prefix, forget_on_broker(bootstrap))
     yield place
     place.close()
 

@@ -48,9 +48,9 @@ def test_only_touched_partitions_move(log: Log, start) -> None:
     assert log.group_positions() == {0: Position(0, 0, "a"), 1: Position(0, 0, "c"), 2: None}
 
 
-@pytest.mark.parametrize("metadata", ["", "ü" * 10, "x" * 4_096])
+@pytest.mark.parametrize("metadata", ["", "ü" * 10, "x" * 4_095])
 def test_metadata_comes_back(log: Log, start, metadata: str) -> None:
-    """Up to 4,096 bytes of metadata are kept with a position."""
+    """Up to 4,095 bytes of metadata are kept with a position."""
     worker = start(log)
     worker.commit(metadata=metadata)
 

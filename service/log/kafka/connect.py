@@ -25,6 +25,8 @@ from service.log.protocol import Misconfigured, Refused, Unreachable
 from service.settings import Settings
 
 SCHEME = "kafka://"
+CONFLUENT = "kafka+confluent://"
+"""The same brokers by way of librdkafka."""
 REQUEST_MS = 5_000
 DELIVERY_MS = 8_000
 TRANSACTION_MS = 10_000
@@ -80,7 +82,7 @@ class Connection:
             )
         self.servers = servers_of(settings.log.url)
         self.group = settings.group
-        self._given = checked(settings.kafka)
+        self.given = checked(settings.kafka)
 
     def admin(self) -> Any:
         """A client for topics, offsets and groups."""
@@ -130,12 +132,12 @@ class Connection:
     @property
     def max_request_bytes(self) -> int:
         """Largest request that producers send."""
-        return int(self._given.get("max_request_size", KafkaProducer.DEFAULT_CONFIG["max_request_size"]))
+        return int(self.given.get("max_request_size", KafkaProducer.DEFAULT_CONFIG["max_request_size"]))
 
     def options(self, client: Client, ours: Mapping[str, Any]) -> dict[str, Any]:
         """All that `client` is told: our defaults, then the user's options, then what is guarded."""
         known: Mapping[str, Any] = client.DEFAULT_CONFIG  # type: ignore[attr-defined]
-        given = {name: value for name, value in self._given.items() if name in known}
+        given = {name: value for name, value in self.given.items() if name in known}
         everywhere = {"bootstrap_servers": self.servers, "bootstrap_timeout_ms": 10_000}
         return {**everywhere, "metadata_max_age_ms": 30_000, **ours, **given}
 
@@ -197,8 +199,10 @@ _WRITING: Mapping[str, Any] = {
 
 def servers_of(url: str | None) -> list[str]:
     """`kafka://host:9092,host2:9092` as a list of host:port."""
-    servers = [each for each in (url or "").removeprefix(SCHEME).split(",") if each]
-    if not (url or "").startswith(SCHEME) or not servers or "/" in "".join(servers):
+    written = url or ""
+    scheme = next((each for each in (SCHEME, CONFLUENT) if written.startswith(each)), None)
+    servers = [each for each in written.removeprefix(scheme or "").split(",") if each]
+    if scheme is None or not servers or "/" in "".join(servers):
         raise Misconfigured(
             f"log.url is {url!r}; write it as kafka://host:9092, several hosts divided by commas"
         )

@@ -13,7 +13,7 @@ from service.log.kafka.read import Reader
 from service.log.kafka.session import KafkaSession
 from service.log.kafka.transact import Writer
 from service.log.kafka.watchdog import Watchdog, leave
-from service.log.protocol import TopicDescription, TransactionFailed
+from service.log.protocol import Session, TopicDescription, TransactionFailed
 from service.settings import Settings
 
 ATTEMPTS = 3
@@ -33,7 +33,7 @@ class KafkaLog:
         self._connection = Connection(settings)
         self._watchdog = Watchdog(bark)
         self._admin = Admin(self._connection, self._names, self._watchdog)
-        self._reader = Reader(self._connection, self._names, self._admin, self._watchdog)
+        self._reader = self._make_reader()
         self._appender = Appender(self._connection, self._names, self._watchdog)
         self._partitions: int | None = None
         self._observer: Any = None
@@ -65,11 +65,13 @@ class KafkaLog:
         self, topic: Topic, partition: int, start: int, stop: int | None = None, *, wait_s: float = 30.0
     ) -> Iterator[Record]:
         """Committed records with start <= offset < stop; `stop` None means the high watermark now."""
-        return self._reader.read(topic, partition, start, stop, wait_s)
+        records: Iterator[Record] = self._reader.read(topic, partition, start, stop, wait_s)
+        return records
 
     def follow(self, starts: Mapping[tuple[Topic, int], int]) -> Iterator[Sequence[Record]]:
         """Yield batches of committed records from these offsets on, for ever."""
-        return self._reader.follow(starts)
+        batches: Iterator[Sequence[Record]] = self._reader.follow(starts)
+        return batches
 
     def append(self, records: Iterable[Outgoing]) -> int:
         """Write input records outside any transaction; returns how many."""
@@ -78,13 +80,11 @@ class KafkaLog:
     def group_positions(self) -> dict[int, Position | None]:
         """The group's committed positions, read without joining it."""
         partitions = range(self.partitions)
-        if self._observer is None:
-            self._observer = self._connection.observer()
-        return fetch_positions(self._observer, self._names, partitions, self._watchdog)
+        return fetch_positions(self._observing(), self._names, partitions, self._watchdog)
 
     def exclusively(self, decide: Callable[[], Sequence[Outgoing]]) -> int:
         """Fence all other callers, call `decide`, and write what it returns in one transaction."""
-        writer = Writer(self._connection, self._names, f"{self._connection.group}-epoch", self._watchdog)
+        writer = self._make_writer(f"{self._connection.group}-epoch")
         try:
             for attempt in range(ATTEMPTS):
                 writer.settle()
@@ -108,14 +108,14 @@ class KafkaLog:
         topic_bytes = self._admin.max_message_bytes(topic)
         return min(topic_bytes, self._connection.max_request_bytes) - OVERHEAD_BYTES
 
-    def join(self, slot: str) -> KafkaSession:
+    def join(self, slot: str) -> Session:
         """Join the group as `slot`; takes over a predecessor's slot and ends its open transaction."""
         partitions = self._admin.partitions()
-        writer = Writer(self._connection, self._names, self._connection.client_id(slot), self._watchdog)
+        writer = self._make_writer(self._connection.client_id(slot))
         writer.settle()
         try:
             self._admin.evict(self._connection.client_id(slot))
-            return KafkaSession(self._connection, self._names, partitions, slot, writer, self._watchdog)
+            return self._make_session(partitions, slot, writer)
         except BaseException:
             writer.drop()
             raise
@@ -128,6 +128,23 @@ class KafkaLog:
         self._appender.close()
         self._admin.close()
         self._watchdog.close()
+
+    # --- what another client does in its own way (`service.log.kafka.confluent`) --------------------
+
+    def _make_reader(self) -> Any:
+        return Reader(self._connection, self._names, self._admin, self._watchdog)
+
+    def _make_writer(self, transactional_id: str) -> Any:
+        return Writer(self._connection, self._names, transactional_id, self._watchdog)
+
+    def _make_session(self, partitions: int, slot: str, writer: Any) -> Session:
+        return KafkaSession(self._connection, self._names, partitions, slot, writer, self._watchdog)
+
+    def _observing(self) -> Any:
+        """A consumer that knows the group's positions and never joins it."""
+        if self._observer is None:
+            self._observer = self._connection.observer()
+        return self._observer
 
     def __enter__(self) -> Self:
         return self

@@ -50,5 +50,7 @@ def positions_of(
                 "group, set `worker.group` to one of your own"
             )
         else:
-            positions[partition] = Position(examples.offset, labels.offset, examples.metadata or "")
+            # confluent-kafka 2.16 sends the zero byte behind its C strings along.
+            marks = (examples.metadata or "").removesuffix("\0")
+            positions[partition] = Position(examples.offset, labels.offset, marks)
     return positions

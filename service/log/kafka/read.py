@@ -39,15 +39,14 @@ class Reader:
         self, topic: Topic, partition: int, start: int, stop: int | None, wait_s: float
     ) -> Iterator[Record]:
         """Committed records of start <= offset < stop, at most to the high watermark as it is now."""
-        high = self._admin.high_watermark(topic, partition)
-        self._check(topic, partition, start, high)
+        high = checked_start(self._admin, self._names, topic, partition, start)
         bound = high if stop is None else min(stop, high)
         return self._records(self._names.at(topic, partition), start, bound, wait_s)
 
     def follow(self, starts: Mapping[tuple[Topic, int], int]) -> Iterator[Sequence[Record]]:
         """Batches from these offsets on, for ever; an empty one after half a second without any."""
         for (topic, partition), start in starts.items():
-            self._check(topic, partition, start, self._admin.high_watermark(topic, partition))
+            checked_start(self._admin, self._names, topic, partition, start)
         places = {self._names.at(*side): start for side, start in starts.items()}
         return self._batches(places)
 
@@ -55,15 +54,6 @@ class Reader:
         self._closed = True
         while self._idle:
             self._idle.pop().close(autocommit=False)
-
-    def _check(self, topic: Topic, partition: int, start: int, high: int) -> None:
-        low = self._admin.low_watermark(topic, partition)
-        if not low <= start <= high:
-            name = self._names.to_broker[topic]
-            raise OffsetLost(
-                f"offset {start} of {name}-{partition} is needed, the log holds {low} to {high}: records "
-                "were deleted, or the topic was made anew; restore it, or start a new prefix"
-            )
 
     def _records(self, place: TopicPartition, start: int, stop: int, wait_s: float) -> Iterator[Record]:
         if start >= stop:
@@ -127,3 +117,15 @@ class Reader:
 
 def _right(places: Sequence[TopicPartition]) -> str:
     return f"Read on topic {', '.join(sorted({place.topic for place in places}))}"
+
+
+def checked_start(admin: Admin, names: Names, topic: Topic, partition: int, start: int) -> int:
+    """The partition's high watermark. Raises OffsetLost where `start` does not lie within its log."""
+    high, low = admin.high_watermark(topic, partition), admin.low_watermark(topic, partition)
+    if not low <= start <= high:
+        name = names.to_broker[topic]
+        raise OffsetLost(
+            f"offset {start} of {name}-{partition} is needed, the log holds {low} to {high}: records "
+            "were deleted, or the topic was made anew; restore it, or start a new prefix"
+        )
+    return high

@@ -11,7 +11,7 @@ Guarantees:
 """
 
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from typing import Any
 
@@ -146,14 +146,7 @@ class KafkaSession:
 
     def ends(self, sides: Iterable[Side]) -> dict[Side, int]:
         """Last stable offset of each side, as the broker says now."""
-        places = {self._names.at(*side): side for side in sides}
-        doing = "ask for the last stable offsets"
-        with self._watchdog.limit(STUCK_S, doing), translated(doing, *self._rights):
-            try:
-                found = self._consumer.end_offsets(list(places), timeout_ms=ENDS_MS)
-            except KeyError:  # a topic that the client has not looked up yet
-                return {}
-            return {side: int(found[place]) for place, side in places.items()}
+        return ask_for_ends(self._consumer, self._names, sides, self._watchdog, *self._rights)
 
     def pause(self, sides: Iterable[Side]) -> None:
         """Stop delivering these sides; their position stays."""
@@ -186,13 +179,7 @@ class KafkaSession:
         for partition, position in transaction.positions.items():
             if partition not in self._owned:
                 raise StaleGeneration(f"partition {partition} is not owned in generation {generation}")
-            size = len(position.metadata.encode())
-            if size > METADATA_BYTES:
-                # The broker would refuse it too, and leave the client of no use.
-                raise TransactionFailed(
-                    f"metadata of partition {partition} takes {size} bytes, a broker takes {METADATA_BYTES}; "
-                    "nothing was sent"
-                )
+            must_fit(partition, position.metadata)
             offsets = (position.examples, position.metadata), (position.labels, "")
             for topic, (offset, metadata) in zip(INPUTS, offsets, strict=True):
                 positions[self._names.at(topic, partition)] = OffsetAndMetadata(offset, metadata, -1)
@@ -217,10 +204,7 @@ class KafkaSession:
         examples, labels = (owned[name] for name in self._inputs)
         self._check_topics()
         if examples != labels:
-            raise Refused(
-                f"the group gave examples {sorted(examples)} and labels {sorted(labels)}: partitions "
-                "must stay together; no other program may be in this group (`worker.group`)"
-            )
+            raise parted(examples, labels)
         self._owned = tuple(sorted(examples))
         self._held = set(self._owned)
         self._paused.clear()
@@ -238,18 +222,8 @@ class KafkaSession:
         # What the client last heard: it asks again every `metadata_max_age_ms`, 30 s by default.
         cluster = self._consumer._cluster
         counts = {name: len(cluster.partitions_for_topic(name) or ()) for name in self._inputs}
-        if any(count not in (0, self._partitions) for count in counts.values()):
-            listed = ", ".join(f"{name} {count}" for name, count in counts.items())
-            raise Refused(
-                f"the partition counts changed: {listed}, at start {self._partitions}; a count is fixed for "
-                "the life of a prefix, take another prefix and replay"
-            )
-        anew = [name for name in self._inputs if counts[name] and cluster.topic_id(name) != self._ids[name]]
-        if anew:
-            raise Refused(
-                f"{', '.join(anew)} was made anew while this worker read it: its offsets are of other records "
-                "now; take another log.prefix"
-            )
+        ids = {name: cluster.topic_id(name) for name in self._inputs}
+        check_topics(counts, self._partitions, ids, self._ids)
 
     def _delivers(self, side: Side) -> bool:
         return side[1] in self._owned and side[1] not in self._held
@@ -273,6 +247,56 @@ class KafkaSession:
         fetcher = self._consumer._fetcher
         if not fetcher._next_partition_records:
             fetcher._next_partition_records = None
+
+
+def ask_for_ends(
+    consumer: Any, names: Names, sides: Iterable[Side], watchdog: Watchdog, *rights: str
+) -> dict[Side, int]:
+    """Last stable offset of each side, as the broker says now; one round trip for all."""
+    places = {names.at(*side): side for side in sides}
+    doing = "ask for the last stable offsets"
+    with watchdog.limit(STUCK_S, doing), translated(doing, *rights):
+        try:
+            found = consumer.end_offsets(list(places), timeout_ms=ENDS_MS)
+        except KeyError:  # a topic that the client has not looked up yet
+            return {}
+        return {side: int(found[place]) for place, side in places.items()}
+
+
+def must_fit(partition: int, metadata: str, most_bytes: int = METADATA_BYTES) -> None:
+    """Raise TransactionFailed for metadata that the broker would refuse, which leaves a client of no use."""
+    size = len(metadata.encode())
+    if size > most_bytes:
+        raise TransactionFailed(
+            f"metadata of partition {partition} takes {size} bytes, a broker takes {most_bytes}; "
+            "nothing was sent"
+        )
+
+
+def parted(examples: Iterable[int], labels: Iterable[int]) -> Refused:
+    """The group's leader did not give both inputs of a partition to one member."""
+    return Refused(
+        f"the group gave examples {sorted(examples)} and labels {sorted(labels)}: partitions "
+        "must stay together; no other program may be in this group (`worker.group`)"
+    )
+
+
+def check_topics(
+    counts: Mapping[str, int], partitions: int, ids: Mapping[str, Any], known: Mapping[str, Any]
+) -> None:
+    """Refused where a topic got more partitions while the worker ran, or is not the one that it joined."""
+    if any(count not in (0, partitions) for count in counts.values()):
+        listed = ", ".join(f"{name} {count}" for name, count in counts.items())
+        raise Refused(
+            f"the partition counts changed: {listed}, at start {partitions}; a count is fixed for "
+            "the life of a prefix, take another prefix and replay"
+        )
+    anew = [name for name, count in counts.items() if count and ids[name] != known[name]]
+    if anew:
+        raise Refused(
+            f"{', '.join(anew)} was made anew while this worker read it: its offsets are of other records "
+            "now; take another log.prefix"
+        )
 
 
 def _unless_lost() -> suppress:

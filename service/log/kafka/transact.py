@@ -74,7 +74,7 @@ class Writer:
         except LogError as error:
             discard(producer)
             if isinstance(error.__cause__, _FENCED):
-                raise self._fenced(error.__cause__) from error
+                raise fenced_by(self._id, error.__cause__) from error
             raise
         self._producer = producer
 
@@ -99,11 +99,11 @@ class Writer:
                 "the group has moved on, the transaction was aborted; roll back and poll again"
             ) from error
         except _FENCED as error:
-            raise self._fenced(error) from error
+            raise fenced_by(self._id, error) from error
         except (KafkaError, OSError) as error:
             cause = self._cause(error)
             if isinstance(cause, _FENCED):
-                raise self._fenced(cause) from error
+                raise fenced_by(self._id, cause) from error
             self._abort()
             if isinstance(cause, AuthorizationError):
                 with translated(f"a transaction of {self._id}", *self._rights(cause)):
@@ -174,7 +174,9 @@ class Writer:
             for name in sorted(named & set(self._names.to_logical))
         ] + [f"Write on transactional id {self._id}", f"Read on group {self._connection.group}"]
 
-    def _fenced(self, error: BaseException) -> Fenced:
-        return Fenced(
-            f"another process took {self._id} ({error!r}); give each worker a `worker.slot` of its own"
-        )
+
+def fenced_by(transactional_id: str, error: object) -> Fenced:
+    """Another process took the id."""
+    return Fenced(
+        f"another process took {transactional_id} ({error!r}); give each worker a `worker.slot` of its own"
+    )

@@ -1,0 +1,168 @@
+"""Reads by offset, outside the group, by way of librdkafka: to a bound, or on and on.
+
+The rules are those of `service.log.kafka.read`: a read is bounded by the high watermark and ends when
+the client's *position* has reached the bound. librdkafka tells its position by an end-of-partition event
+once it stands at the last stable offset, transaction markers included.
+"""
+
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from confluent_kafka import Consumer, KafkaError, TopicPartition
+
+from service.core.records import Record, Topic
+from service.log.kafka.admin import Admin
+from service.log.kafka.confluent.clients import Clients
+from service.log.kafka.confluent.errors import in_our_words, translated
+from service.log.kafka.connect import Names
+from service.log.kafka.read import IDLE_S, checked_start
+from service.log.kafka.watchdog import Watchdog
+from service.log.protocol import LogError, Unreachable
+
+POLL_S = 0.05
+STUCK_S = 60.0
+MAX_RECORDS = 4_000
+
+
+def record_of(names: Names, message: Any) -> Record:
+    """A message as the core knows it."""
+    kind, time_ms = message.timestamp()
+    headers = tuple((name, value) for name, value in message.headers() or ())
+    return Record(
+        names.to_logical[message.topic()],
+        message.partition(),
+        message.offset(),
+        time_ms if kind else -1,
+        message.key(),
+        message.value(),
+        headers,
+    )
+
+
+class Reader:
+    """One consumer for each read that is under way. Not thread-safe."""
+
+    def __init__(self, clients: Clients, names: Names, admin: Admin, watchdog: Watchdog) -> None:
+        self._clients = clients
+        self._names = names
+        self._admin = admin
+        self._watchdog = watchdog
+        self._idle: list[Consumer] = []
+        self._closed = False
+
+    def read(
+        self, topic: Topic, partition: int, start: int, stop: int | None, wait_s: float
+    ) -> Iterator[Record]:
+        """Committed records of start <= offset < stop, at most to the high watermark as it is now."""
+        high = checked_start(self._admin, self._names, topic, partition, start)
+        bound = high if stop is None else min(stop, high)
+        return self._records(self._names.to_broker[topic], partition, start, bound, wait_s)
+
+    def follow(self, starts: Mapping[tuple[Topic, int], int]) -> Iterator[Sequence[Record]]:
+        """Batches from these offsets on, for ever; an empty one after half a second without any."""
+        for (topic, partition), start in starts.items():
+            checked_start(self._admin, self._names, topic, partition, start)
+        places = [
+            TopicPartition(self._names.to_broker[topic], partition, start)
+            for (topic, partition), start in starts.items()
+        ]
+        return self._batches(places)
+
+    def close(self) -> None:
+        self._closed = True
+        while self._idle:
+            self._idle.pop().close()
+
+    def _records(self, name: str, partition: int, start: int, stop: int, wait_s: float) -> Iterator[Record]:
+        if start >= stop:
+            return
+        doing = f"read {name}-{partition}"
+        consumer = self._idle.pop() if self._idle else self._clients.reader(_ignored)
+        position, deadline = start, time.monotonic() + wait_s
+        try:
+            with translated(doing):
+                consumer.assign([TopicPartition(name, partition, start)])
+            while position < stop:
+                reached = position
+                for message in self._consume(consumer, POLL_S, doing):
+                    offset = message.offset()
+                    if (error := message.error()) is not None:
+                        reached = max(reached, _end(error, offset, doing))
+                        continue
+                    if offset >= stop:
+                        return
+                    yield record_of(self._names, message)
+                    reached = offset + 1
+                now = time.monotonic()
+                if reached > position:
+                    position, deadline = reached, now + wait_s
+                elif now > deadline:
+                    raise Unreachable(
+                        f"{doing}: no progress at offset {position} of {stop} for {wait_s:g} s; a "
+                        "transaction is open below it, or the broker is away"
+                    )
+        finally:
+            self._give_back(consumer)
+
+    def _give_back(self, consumer: Consumer) -> None:
+        if self._closed:
+            consumer.close()
+        else:
+            consumer.unassign()
+            self._idle.append(consumer)
+
+    def _batches(self, places: Sequence[TopicPartition]) -> Iterator[Sequence[Record]]:
+        if not places:
+            while True:
+                time.sleep(IDLE_S)
+                yield []
+        doing = "follow " + ", ".join(f"{place.topic}-{place.partition}" for place in places)
+        consumer = self._clients.reader(_ignored)
+        try:
+            with translated(doing):
+                consumer.assign(list(places))
+            while True:
+                batch = []
+                for message in self._consume(consumer, IDLE_S, doing):
+                    if (error := message.error()) is not None:
+                        _end(error, message.offset(), doing)
+                    else:
+                        batch.append(record_of(self._names, message))
+                yield batch
+        finally:
+            consumer.close()
+
+    def _consume(self, consumer: Consumer, timeout_s: float, doing: str) -> list[Any]:
+        with self._watchdog.limit(STUCK_S, doing), translated(doing):
+            return consume(consumer, timeout_s)
+
+
+def consume(consumer: Consumer, timeout_s: float) -> list[Any]:
+    """What is there; when nothing is, the first that comes within `timeout_s` with what came along.
+
+    By itself the client waits until so many as asked for are there, or the time is up.
+    """
+    found = consumer.consume(MAX_RECORDS, 0)
+    if not found and timeout_s > 0:
+        found = consumer.consume(1, timeout_s)
+        if found:
+            found += consumer.consume(MAX_RECORDS - 1, 0)
+    return list(found)
+
+
+def _end(error: KafkaError, offset: int, doing: str) -> int:
+    if error.code() == KafkaError._PARTITION_EOF:
+        return offset
+    if error.retriable() or error.code() in _PASSING:
+        return -1
+    raised: LogError = in_our_words(doing, error)
+    raise raised
+
+
+_PASSING = frozenset({KafkaError._TRANSPORT, KafkaError._ALL_BROKERS_DOWN, KafkaError._TIMED_OUT})
+"""The client goes on by itself; deadlines are ours."""
+
+
+def _ignored(error: KafkaError) -> None:
+    """What ends a read comes with its messages; the rest the client mends itself."""
