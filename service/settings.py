@@ -192,6 +192,15 @@ class HttpSettings(Section):
     address: str = Field(
         "127.0.0.1:9464", description="where /metrics, /healthz and /readyz are served; empty for nowhere"
     )
+    tls_certificate: str | None = Field(
+        None, description="PEM file: serve over TLS, showing this certificate; default in the clear"
+    )
+    tls_key: str | None = Field(
+        None, description="PEM file with the certificate's key; default in the certificate's file"
+    )
+    tls_client_authority: str | None = Field(
+        None, description="PEM file: all but the probes only for who shows a certificate that this one signed"
+    )
 
 
 class WorkerSettings(Section):

@@ -26,9 +26,11 @@ def check(
 ) -> None:
     """Check everything that `run` needs. Exit 2 with all problems at once; with --online 3 and 4 too."""
     from service.commands.consistency import require_for_run
+    from service.worker.tls import tls_of
 
     settings = loaded(config, sets, log).settings
     require_for_run(settings)
+    tls_of(settings.http)
     if online:
         from service.commands.topics import report
         from service.worker.shelves import shelf_at

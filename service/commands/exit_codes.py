@@ -48,6 +48,7 @@ def code_of(error: BaseException) -> ExitCode:
     from service.worker.http import AddressError
     from service.worker.rebuilds import GaveUp
     from service.worker.shelves import CheckpointError
+    from service.worker.tls import TlsError
 
     if isinstance(error, CommandError):
         return error.code
@@ -63,6 +64,7 @@ def code_of(error: BaseException) -> ExitCode:
         (protocol.TransactionFailed, ExitCode.GAVE_UP),
         (protocol.LogError, ExitCode.UNREACHABLE),
         (AddressError, ExitCode.UNREACHABLE),
+        (TlsError, ExitCode.USAGE),
         (CheckpointError, ExitCode.UNREACHABLE),
         (GaveUp, ExitCode.GAVE_UP),
     )

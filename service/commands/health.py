@@ -20,22 +20,38 @@ def health(
     log: LogUrl = None,
 ) -> None:
     """Ask the worker at http.address. Exit 0 when well, 3 when not, 4 when nobody answers."""
-    from http.client import HTTPConnection, HTTPException
+    from http.client import HTTPConnection, HTTPException, HTTPSConnection
 
-    address = settings_of(config, sets, log).http.address
+    from service.worker.tls import asking, is_shown
+
+    http = settings_of(config, sets, log).http
+    address, certificate = http.address, http.tls_certificate
     if not address:
         raise CommandError(
             ExitCode.USAGE, "http.address is empty: the worker serves no health; set it to host:port"
         )
     host, _, port = address.rpartition(":")
     path = "/readyz" if ready else "/healthz"
-    connection = HTTPConnection(_reachable(host), int(port), timeout=_TIMEOUT_S)
+    place = (_reachable(host), int(port))
+    connection = (
+        HTTPConnection(*place, timeout=_TIMEOUT_S)
+        if certificate is None
+        else HTTPSConnection(*place, timeout=_TIMEOUT_S, context=asking())
+    )
+    scheme = "http" if certificate is None else "https"
     try:
+        connection.connect()
+        if certificate is not None and not is_shown(certificate, connection.sock):
+            raise CommandError(
+                ExitCode.UNREACHABLE,
+                f"{scheme}://{address} shows another certificate than http.tls_certificate = {certificate!r}: "
+                "is it this worker that listens there, with these settings?",
+            )
         connection.request("GET", path)
         response = connection.getresponse()
         answer = response.read(_ANSWER_BYTES).decode("utf-8", "replace").rstrip()
     except (OSError, HTTPException) as error:
-        wrong = f"no answer from http://{address}{path}: {error or type(error).__name__}"
+        wrong = f"no answer from {scheme}://{address}{path}: {error or type(error).__name__}"
         remedy = "Is the worker running, with this http.address?"
         raise CommandError(ExitCode.UNREACHABLE, f"{wrong}. {remedy}") from None
     finally:

@@ -34,12 +34,14 @@ def run(
     from service.commands.consistency import require_for_run, require_learner
     from service.worker import logs
     from service.worker.process import stop_on_signals, work
+    from service.worker.tls import tls_of
 
     form = chosen("--log-format", log_format, get_args(logs.LogFormat))
     level = chosen("--log-level", log_level, ("debug", "info", "warning", "error"))
     logs.configure(form, level=level)
     settings = settings_of(config, sets, log)
     require_for_run(settings)
+    tls_of(settings.http)  # before the log is touched
     with stop_on_signals() as stop, opened(settings) as reached:
         require_learner(settings, reached.partitions)
         work(
@@ -49,5 +51,5 @@ def run(
             log_format=form,
             log_level=level,
             from_outcomes=resume_from_outcomes,
-            serving=lambda address: message(f"metrics on http://{address}/metrics"),
+            serving=lambda url: message(f"metrics on {url}/metrics"),
         )

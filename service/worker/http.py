@@ -27,6 +27,8 @@ from urllib.parse import urlsplit
 
 from service.worker.health import Health
 from service.worker.metrics import Metrics
+from service.worker.redaction import redacted
+from service.worker.tls import Tls
 
 MOST_HEAD_BYTES = 8_192
 MOST_HEAD_S = 5.0
@@ -78,6 +80,7 @@ def serve(
     health: Callable[[], Health],
     pages: Pages | None = None,
     *,
+    tls: Tls | None = None,
     next_free: bool = False,
 ) -> "Server":
     """Listen on `address` and answer in daemon threads until `close`.
@@ -89,7 +92,7 @@ def serve(
     last = min(port + MOST_TRIES - 1, 65_535) if next_free and port else port
     for candidate in range(port, last + 1):
         try:
-            return Server(_Listener(host, candidate, metrics, health, pages or {}))
+            return Server(_Listener(host, candidate, metrics, health, pages or {}, tls))
         except OSError as error:
             if error.errno != errno.EADDRINUSE:
                 raise AddressError(
@@ -120,6 +123,11 @@ class Server:
         name = str(host)
         return f"[{name}]:{port}" if ":" in name else f"{name}:{port}"
 
+    @property
+    def url(self) -> str:
+        """Where to look, up to the path."""
+        return f"{'http' if self._listener.tls is None else 'https'}://{self.address}"
+
     def close(self) -> None:
         """Stop listening; the port is free when this returns. Safe to call twice."""
         self._listener.shutdown()
@@ -143,9 +151,15 @@ class _Listener(socketserver.ThreadingTCPServer):
     request_queue_size = MOST_CONNECTIONS
 
     def __init__(
-        self, host: str, port: int, metrics: Metrics, health: Callable[[], Health], pages: Pages
+        self,
+        host: str,
+        port: int,
+        metrics: Metrics,
+        health: Callable[[], Health],
+        pages: Pages,
+        tls: Tls | None,
     ) -> None:
-        self.metrics, self.health, self.pages, self._host = metrics, health, pages, host
+        self.metrics, self.health, self.pages, self._host, self.tls = metrics, health, pages, host, tls
         self._free = threading.BoundedSemaphore(MOST_CONNECTIONS)
         family, *_, place = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
         self.address_family = family
@@ -171,7 +185,11 @@ class _Listener(socketserver.ThreadingTCPServer):
 
     def process_request_thread(self, request: Any, client_address: Any) -> None:
         try:
+            if self.tls is not None:
+                request = self.tls.wrapped(request, MOST_HEAD_S)
             super().process_request_thread(request, client_address)
+        except OSError:
+            """No handshake, no event."""
         finally:
             self._free.release()
 
@@ -243,7 +261,9 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _route(self, path: str) -> None:
         try:
-            if path == "/metrics":
+            if self.server.tls is not None and not self.server.tls.admits(self.connection, path):
+                self._answer(HTTPStatus.FORBIDDEN, b"only with a client certificate\n")
+            elif path == "/metrics":
                 body, content_type = self.server.metrics.page(self.headers.get("Accept", ""))
                 self._answer(HTTPStatus.OK, body, content_type)
             elif path in ("/healthz", "/readyz"):
@@ -259,7 +279,9 @@ class _Handler(BaseHTTPRequestHandler):
         except OSError:  # the peer went away
             raise
         except Exception as error:  # noqa: BLE001 - the scraper must see that the page failed
-            self._answer(HTTPStatus.INTERNAL_SERVER_ERROR, f"{type(error).__name__}: {error}\n".encode())
+            self._answer(
+                HTTPStatus.INTERNAL_SERVER_ERROR, redacted(f"{type(error).__name__}: {error}\n").encode()
+            )
 
     def _page(self, page: Page) -> None:
         if self.server.named(self.headers.get("Host")):

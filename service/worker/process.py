@@ -23,6 +23,7 @@ from service.worker.loop import Worker
 from service.worker.metrics import Metrics
 from service.worker.page import pages
 from service.worker.page_board import Board
+from service.worker.tls import tls_of
 
 DRAIN_S = 10.0
 INTERRUPTED = 130
@@ -93,8 +94,8 @@ def work(
 ) -> Worker:
     """Run one worker until `stopping(idle)`, with its pages and checkpoints; returns it afterwards.
 
-    `next_free`: on a busy address take the next free port; `serving` is told the address. Raises what
-    `Worker.run` raises, AddressError and CheckpointError.
+    `next_free`: on a busy address take the next free port; `serving` is told the URL. Raises what
+    `Worker.run` raises, AddressError, TlsError and CheckpointError.
     """
     slot = settings.worker.slot or socket.getfqdn()
     classes = [spelled(value) for value in (settings.labels.positive, settings.labels.negative)]
@@ -112,10 +113,10 @@ def work(
             return heartbeat.health(limits)
 
         served = pages(board, settings, slot, metrics, health)
-        server = serve(address, metrics, health, served, next_free=next_free)
+        server = serve(address, metrics, health, served, tls=tls_of(settings.http), next_free=next_free)
     with server or nullcontext():
         if server is not None and serving is not None:
-            serving(server.address)
+            serving(server.url)
         worker = Worker(
             log,
             settings,

@@ -63,8 +63,8 @@ def working(log: Log, settings: Settings) -> Iterator[Served]:
     stop, listening, failures = threading.Event(), threading.Event(), list[BaseException]()
     addresses: list[str] = []
 
-    def serving(address: str) -> None:
-        addresses.append(address)
+    def serving(url: str) -> None:
+        addresses.append(url.removeprefix("http://"))
         listening.set()
 
     def run() -> None:
