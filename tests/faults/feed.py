@@ -17,7 +17,12 @@ class Feed:
     def to(self, count: int) -> None:
         """At least the first `count` are sent when this returns."""
         while self.sent < min(count, len(self.records)):
-            piece = self.records[self.sent : self.sent + PIECE]
+            self.more(PIECE)
+
+    def more(self, count: int) -> None:
+        """The next `count`, or what is left."""
+        piece = self.records[self.sent : self.sent + count]
+        if piece:
             self.place.send(piece)
             self.sent += len(piece)
 

@@ -113,11 +113,12 @@ class Fleet:
         """The partitions that each worker took over last."""
         return {slot: owned(worker) for slot, worker in self.workers.items()}
 
-    def shared_out(self) -> None:
-        """Every partition has one owner, and every worker owns some."""
+    def shared_out(self, meanwhile: Callable[[], None] = lambda: None) -> None:
+        """Every partition has one owner, and every worker owns some; `meanwhile` is done again and again."""
         partitions = list(range(self.place.partitions))
 
         def met() -> bool:
+            meanwhile()
             shares = self.shares().values()
             return all(shares) and sorted(p for share in shares for p in share) == partitions
 

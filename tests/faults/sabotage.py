@@ -144,8 +144,8 @@ GUARDS: Mapping[str, Guard] = {
     "B10 both inputs of a partition stay together": Guard(
         "service/log/kafka/connect.py",
         '"partition_assignment_strategy": (RangePartitionAssignor,),',
-        '"partition_assignment_strategy": (__import__("kafka.coordinator.assignors.roundrobin", fromlist=["x"])'
-        ".RoundRobinPartitionAssignor,),",
+        '"partition_assignment_strategy": (__import__("kafka.coordinator.assignors.sticky.sticky_assignor", '
+        'fromlist=["x"]).StickyPartitionAssignor,),',
         SCALING,
     ),
 }
