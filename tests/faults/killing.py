@@ -2,10 +2,9 @@
 
 import random
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from service.core.records import Outgoing
-from tests.faults.children import Child
 from tests.faults.deployment import Deployment
 
 KILLED_OFTEN = ("batch.max_records=200", "checkpoint.every_updates=300")
@@ -19,16 +18,15 @@ def feed_and_kill(
     chance: random.Random,
     *,
     kills: int,
-    meanwhile: Callable[[Child], Child] = lambda worker: worker,
 ) -> None:
     """Send `records`, the first half as a backlog and the rest piece by piece, and kill the worker
-    `kills` times on the way; `meanwhile` happens once, after the third kill. Then finish cleanly."""
+    `kills` times on the way. Then finish cleanly."""
     begun = time.monotonic()
     half = len(records) // 2
     place.send(records[:half])
     pieces = [records[at : at + half // PIECES + 1] for at in range(half, len(records), half // PIECES + 1)]
     worker = place.worker()
-    for number, planned in enumerate(moments(chance, kills, len(records))):
+    for planned in moments(chance, kills, len(records)):
         moment = max(planned, place.consumed() + 1)
         # Enough is sent to come to the moment while there is work left.
         while pieces and sum(map(len, pieces)) > len(records) - 1.05 * moment - 500:
@@ -37,7 +35,7 @@ def feed_and_kill(
         time.sleep(chance.uniform(0, 0.1))
         worker.kill()
         print(f"{time.monotonic() - begun:.1f} s: killed beyond {moment} of {len(records)} records")
-        worker = meanwhile(place.worker()) if number == 2 else place.worker()
+        worker = place.worker()
     for piece in pieces:
         place.send(piece)
     place.finish(worker)
