@@ -18,18 +18,46 @@ SHOWN = 8
 """Terms kept of a mistake."""
 MOST_TERMS = 1_000
 """Scores of single features that one step may cost."""
+MOST_TOLD = 10
+"""Mistakes that one turn tells."""
+
+
+class Explaining:
+    """One turn's mistakes, in `told`, oldest first: the first few, as far as `allowance` scores go."""
+
+    def __init__(self, allowance: int) -> None:
+        self.told: list[MistakeTold] = []
+        self._left = allowance
+
+    def mistake(
+        self, model: Model, partition: int, entry: Waiting, label: LabelValue, stream_time: int
+    ) -> None:
+        """A label was found to differ from the prediction, and is not learned from yet."""
+        if self._left <= 0 or len(self.told) >= MOST_TOLD:
+            return
+        explained = explain(model, partition, entry, label, stream_time, self._left)
+        if explained is None:
+            self._left = 0
+        else:
+            told, cost = explained
+            self.told.append(told)
+            self._left -= cost
 
 
 def explain(
-    model: Model, partition: int, entry: Waiting, label: LabelValue, at: int, most: int
-) -> tuple[MistakeTold, int]:
-    """The mistake as the present model sees it, and how many scores were taken: `most` at most."""
+    model: Model, partition: int, entry: Waiting, label: LabelValue, at: int, left: int
+) -> tuple[MistakeTold, int] | None:
+    """The mistake as the present model sees it, and how many scores were taken. None: more than are `left`,
+    and not more than a whole step is allowed."""
     try:
         x = model.features(entry.features)
     except BadRecord:  # predicted in an older epoch, whose settings took what these do not
         x = ()
     cost = len(x) * max(1, len(model.classes) - 1)
-    lead = _Lead(model, entry.predicted, label) if cost <= most and _is_sum(model, entry, label) else None
+    takes_apart = cost <= MOST_TERMS and _is_sum(model, entry, label)
+    if takes_apart and cost > left:
+        return None
+    lead = _Lead(model, entry.predicted, label) if takes_apart else None
     offset = None if lead is None else lead.of(())
     terms = [Term(name, value, None) for name, value in x[:SHOWN]]
     if lead is not None and offset is not None:

@@ -55,7 +55,7 @@ class StepFacts:
     newest_record_ms: Mapping[Stream, int] = field(default_factory=dict)
     """Largest record time consumed; a stream whose records have none is missing."""
     mistakes_told: Sequence[MistakeTold] = ()
-    """The first few mistakes, oldest first, where the step was asked to explain any."""
+    """The first few mistakes of each partition, oldest first, where the step was asked to explain any."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,9 +78,7 @@ class PartitionTotals:
 class StepCounts:
     """The same counts while a step runs; `facts` closes them."""
 
-    def __init__(self, explain: int = 0) -> None:
-        """`explain`: so many scores of single features may be taken to explain mistakes."""
-        self.explain = explain
+    def __init__(self) -> None:
         self.mistakes_told: list[MistakeTold] = []
         self.consumed: defaultdict[Stream, int] = defaultdict(int)
         self.rejected: defaultdict[tuple[Stream, str], int] = defaultdict(int)

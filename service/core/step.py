@@ -37,12 +37,12 @@ def step(
     if not partitions:
         return None
     state.model.begin()
-    counts = StepCounts(explain)
+    counts = StepCounts()
     outputs: list[Outgoing] = []
     positions: dict[int, Position] = {}
     allowance = max(1, max_records // len(partitions))
     for partition in partitions:
-        turn = Turn(state, partition, counts)
+        turn = Turn(state, partition, counts, explain // len(partitions))
         turn.run(merge, drained, allowance)
         positions[partition] = turn.close(outputs)
     return Step(

@@ -10,7 +10,7 @@ from typing import Literal, NamedTuple
 from msgspec import UNSET, Raw
 
 from service.core.dead_letters import dead_letter
-from service.core.explain import explain
+from service.core.explain import Explaining
 from service.core.facts import ExampleOutcome, LabelOutcome, StepCounts, Stream, spelled
 from service.core.faults import BadRecord
 from service.core.features import Features
@@ -40,7 +40,7 @@ class _Due(NamedTuple):
 class Turn:
     """One partition's share of a step."""
 
-    def __init__(self, state: State, partition: int, counts: StepCounts) -> None:
+    def __init__(self, state: State, partition: int, counts: StepCounts, explain: int = 0) -> None:
         self.state, self.partition, self.counts = state, partition, counts
         self.model, self.ledger = state.model, state.ledgers[partition]
         self.reader = state.model.reader
@@ -49,6 +49,7 @@ class Turn:
         self.decisions: list[Decision] = []
         self.order: list[int] = [0]
         self.outputs: list[Outgoing] = []
+        self.explaining = Explaining(explain)
         self.ledger.begin()
         self.tallies = self.ledger.tallies
         self.sizes = Sizes(state.model, state.limits)
@@ -76,6 +77,7 @@ class Turn:
         """Add this turn's records to the step's, `outcomes` last; returns where the partition stands."""
         ledger, marks = self.ledger, self.ledger.marks()
         outputs += self.outputs
+        self.counts.mistakes_told += self.explaining.told
         outputs += written(
             self.partition,
             self.began_with,
@@ -219,10 +221,8 @@ class Turn:
                 tally.mistakes += 1
             tally.outstanding = max(tally.outstanding, len(ledger.waiting))
         ledger.resolve(entry.id, label)
-        if mistaken and counts.explain > 0:  # before it is learned from
-            told, cost = explain(model, self.partition, entry, label, ledger.stream_time, counts.explain)
-            counts.explain -= cost
-            counts.mistakes_told.append(told)
+        if mistaken:
+            self.explaining.mistake(model, self.partition, entry, label, ledger.stream_time)
         self._learn(entry, label, mistaken)
         self._count_example("labelled")
         self._count_label("applied")

@@ -4,6 +4,7 @@ The worst comes first. All of it can be seen in the numbers too; nothing here ch
 """
 
 from collections.abc import Iterator, Sequence
+from itertools import islice
 from math import sqrt
 
 from service.core.report import Bound
@@ -11,12 +12,13 @@ from service.core.status import CheckpointStatus, History, Notice, PartitionStat
 from service.worker.health import Health
 from service.worker.page_history import since
 
-RECENT_S = 20
-"""The newest seconds, held against what came before them."""
+RECENT_S = ((0, 10), (0, 60), (1, 1_800))
+"""(ring, newest seconds of it), held against what came before them: fast streams show a drift sooner."""
 ENOUGH = 20
 """Labels that a comparison needs on either side."""
-SIGMAS = 4.0
-SILENT_S = 15
+SIGMAS = 5.0
+"""Of a day's comparisons none should be off by chance."""
+SILENT_S = 10
 """Examples for so long without a label are told."""
 
 
@@ -35,7 +37,7 @@ def notices(
     found = [
         *_health(health),
         *_bounds(bounds, *margins),
-        *_drift(history[0], now_s),
+        *islice(_drifts(history, now_s), 1),
         *_labels(partitions, history, started_s, now_s),
         *_checkpoint(checkpoint),
     ]
@@ -54,7 +56,7 @@ def _bounds(bounds: Sequence[Bound], declared: float | None, most: float | None)
         if not bound.holds:
             yield Notice(
                 "alarm",
-                f"{bound.count} {bound.of} exceed the {bound.name} bound of {bound.value:.4g}: what was declared "
+                f"{bound.count:,} {bound.of} exceed the {bound.name} bound of {bound.value:,.4g}: what was declared "
                 "of the data does not hold.",
             )
     if declared is not None and most is not None and most < declared:
@@ -65,21 +67,21 @@ def _bounds(bounds: Sequence[Bound], declared: float | None, most: float | None)
         )
 
 
-def _drift(history: History, now_s: float) -> Iterator[Notice]:
-    """Mistakes beyond what the rate before makes likely: four standard deviations, and two more."""
-    _, labelled, mistakes = since(history, now_s - RECENT_S)
-    _, whole, whole_mistakes = since(history, 0)
-    before, before_mistakes = whole - labelled, whole_mistakes - mistakes
-    if labelled < ENOUGH or before < ENOUGH:
-        return
-    rate = before_mistakes / before
-    likely = labelled * rate + SIGMAS * sqrt(labelled * rate * (1 - rate)) + 2
-    if mistakes > likely:
-        yield Notice(
-            "alarm",
-            f"Mistakes are up: {_percent(mistakes, labelled)} of the labels of the last {RECENT_S} s, against "
-            f"{_percent(before_mistakes, before)} before. The data may have drifted.",
-        )
+def _drifts(history: Sequence[History], now_s: float) -> Iterator[Notice]:
+    """Mistakes beyond what the rate before makes likely: five standard deviations, and two more."""
+    for ring, recent_s in RECENT_S:
+        _, labelled, mistakes = since(history[ring], now_s - recent_s)
+        _, whole, whole_mistakes = since(history[ring], 0)
+        before, before_mistakes = whole - labelled, whole_mistakes - mistakes
+        if labelled < ENOUGH or before < ENOUGH:
+            continue
+        rate = before_mistakes / before
+        if mistakes > labelled * rate + SIGMAS * sqrt(labelled * rate * (1 - rate)) + 2:
+            yield Notice(
+                "alarm",
+                f"Mistakes are up: {_percent(mistakes, labelled)} of the labels of the last {duration(recent_s)}, "
+                f"against {_percent(before_mistakes, before)} before. The data may have drifted.",
+            )
 
 
 def _labels(
@@ -94,12 +96,12 @@ def _labels(
     if not waiting or now_s - last_s < SILENT_S or examples < ENOUGH:
         return
     oldest_s = max((each.oldest_waiting_seconds or 0.0 for each in partitions), default=0.0)
-    left = f"{waiting} wait, the oldest for {duration(oldest_s)}."
+    left = f"{waiting:,} wait, the oldest for {duration(oldest_s)}."
     silence = duration(now_s - last_s)
     if ended_s is None:
         yield Notice("info", f"No label in the {silence} since this worker started; {left}")
     else:
-        yield Notice("warning", f"No label for {silence}, while {examples} examples came; {left}")
+        yield Notice("warning", f"No label for {silence}, while {examples:,} examples came; {left}")
 
 
 def _last(counts: Sequence[int]) -> int | None:

@@ -69,13 +69,12 @@ class Browser:
         assert "exceptionDetails" not in told, told["exceptionDetails"]
         return told["result"].get("value")
 
-    def wait(self, expression: str) -> Any:
-        """Until an expression is truthy; its value."""
+    def wait(self, expression: str) -> None:
+        """Until an expression is truthy."""
         deadline = time.monotonic() + PATIENCE_S
-        while not (value := self.ask(expression)):
-            assert time.monotonic() < deadline, f"{expression} is still {value!r}; {self.problems}"
+        while not self.ask(f"!!({expression})"):
+            assert time.monotonic() < deadline, f"{expression} is still false; {self.problems}"
             time.sleep(0.05)
-        return value
 
     def screenshot(self, path: Path) -> None:
         """The whole page, as PNG."""
@@ -110,7 +109,9 @@ class Browser:
             elif message["method"] == "Runtime.exceptionThrown":
                 self.problems.append(str(message["params"]["exceptionDetails"]))
             elif message["method"] == "Log.entryAdded" and message["params"]["entry"]["level"] == "error":
-                self.problems.append(message["params"]["entry"]["text"])
+                said = message["params"]["entry"]["text"]
+                if "net::ERR_CONNECTION" not in said:  # a worker that ended: the page tells it itself
+                    self.problems.append(said)
 
     def __enter__(self) -> Self:
         return self

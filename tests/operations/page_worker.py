@@ -22,7 +22,7 @@ class Served:
 
     def __init__(self, log: Log, address: str) -> None:
         self.log, self.url = log, f"http://{address}/"
-        self.sent = 0
+        self.sent, self._ms = 0, 0
 
     def send(self, records: Sequence[Outgoing]) -> None:
         self.log.append(records)
@@ -46,14 +46,15 @@ class Served:
         )
 
     def rows(self, features: Sequence[Any], labels: Sequence[Any]) -> None:
-        """Examples, each followed by its label; None for a label that does not come."""
-        partitions, now = self.log.partitions, round(time.time() * 1000)
-        records: list[Outgoing] = []
+        """Examples, each followed by its label within the millisecond; None for a label that does not come."""
+        partitions, records = self.log.partitions, list[Outgoing]()
+        self._ms = max(self._ms, round(time.time() * 1000) - len(features))
         for values, said in zip(features, labels, strict=True):
-            records.append(example(self.sent, values, now, partitions))
+            records.append(example(self.sent, values, self._ms, partitions))
             if said is not None:
-                records.append(label(self.sent, said, now, partitions))
+                records.append(label(self.sent, said, self._ms, partitions))
             self.sent += 1
+            self._ms += 1
         self.send(records)
 
 

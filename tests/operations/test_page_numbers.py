@@ -7,7 +7,9 @@ import pytest
 
 from service.core.facts import StepFacts
 from service.core.fold import Fold
-from service.core.replay import Row, fresh, replay_rows
+from service.core.merge import Merge
+from service.core.records import INPUTS
+from service.core.replay import Row, as_stream, fresh, replay_rows
 from service.core.report import Bound
 from service.core.silence import silence
 from service.core.status import CheckpointStatus, History, PartitionStatus
@@ -100,10 +102,17 @@ def test_a_worker_of_which_all_is_well_has_nothing_to_say() -> None:
 
 
 def test_a_drift_is_told_with_both_rates() -> None:
-    """Mistakes in the last 20 s beyond what the time before makes likely."""
+    """Mistakes in the last 10 s beyond what the time before makes likely."""
     (level, text), *others = texts(history=lived((1_900, 500, 500, 50), (1_990, 100, 100, 60)))
     assert (level, others) == ("alarm", [])
-    assert "60 % of the labels of the last 20 s, against 10 % before" in text
+    assert "60 % of the labels of the last 10 s, against 10 % before" in text
+
+
+def test_a_drift_of_a_slow_stream_takes_a_minute_to_be_told() -> None:
+    """Too few labels in ten seconds, enough in sixty; the first window that shows it is told, alone."""
+    slow = [(1_950.0 + 2 * n, 1, 1, 1) for n in range(25)]
+    ((_, text),) = texts(history=lived((1_900, 100, 100, 5), *slow))
+    assert "100 % of the labels of the last 60 s, against 5 % before" in text
 
 
 @pytest.mark.parametrize("buckets", [[(1_990, 100, 100, 60)], [(1_900, 500, 500, 50), (1_990, 10, 10, 10)]])
@@ -211,6 +220,19 @@ def test_a_costly_mistake_is_told_without_contributions() -> None:
     assert (one.lead, one.features, len(one.terms)) == (None, 2_001, 8)
 
 
+def test_each_partition_tells_its_first_mistakes_and_those_that_it_tells_are_taken_apart() -> None:
+    """One step over two partitions, each wrong forty times: ten of each, all with contributions."""
+    settings, merge = settings_of(learner={"kind": "perceptron", "tie": "negative"}), Merge((0, 1))
+    wide = {f"f{n}": 1.0 for n in range(40)}
+    rows = (Row(str(n), {**wide, f"own{n}": float(n)}, n // 2 % 2 == 0) for n in range(160))
+    merge.add(as_stream(rows, settings, 2, 0))
+    done = step(fresh(settings, 2), merge, {(topic, p) for topic in INPUTS for p in (0, 1)}, 1_000, 1_000)
+    assert done is not None
+    told = done.facts.mistakes_told
+    assert [one.partition for one in told] == [0] * 10 + [1] * 10
+    assert all(one.lead is not None for one in told)
+
+
 def test_explaining_changes_nothing_else() -> None:
     """The same steps, with and without: the same report and digest."""
     rows = [Row(str(n), {"a": (n % 7) - 3.0, "b": (n % 3) - 1.0}, n % 2 == 0) for n in range(60)]
@@ -245,9 +267,6 @@ def test_a_snapshot_does_not_change_when_the_worker_goes_on() -> None:
     now = 1.0
     board.show(state, Fold(settings_of(), 1), None)
     shown, said = board.shown, repr(board.shown)
-    from service.core.merge import Merge
-    from service.core.replay import as_stream
-
     merge = Merge((0,))
     merge.add(as_stream([Row("later", {"a": 1.0}, True)], settings_of(), 1, 0))
     assert step(state, merge, {("examples", 0), ("labels", 0)}, 100) is not None

@@ -16,7 +16,9 @@ const count = (value) => whole.format(value);
 function number(value) {
   if (value === null || value === undefined) return "–";
   const size = Math.abs(value);
-  return size !== 0 && (size >= 1e7 || size < 1e-4) ? value.toExponential(2) : figures.format(value);
+  if (size === 0 || (size < 1e9 && size >= 1e-4)) return figures.format(value);
+  const [digits, power] = value.toExponential(2).split("e");
+  return `${digits} × 10^${Number(power)}`;
 }
 
 const percent = (part, all) => (all ? `${(part / all * 100).toFixed(1)} %` : "–");
