@@ -8,10 +8,10 @@ import logging
 import os
 import sys
 from collections.abc import Callable
-from typing import Literal, TextIO
+from typing import Any, Literal, TextIO
 
 import structlog
-from structlog.typing import Processor
+from structlog.typing import EventDict, Processor
 
 from service.worker.redaction import redacted
 
@@ -84,12 +84,28 @@ def configure(
     )
 
 
+def _redacted(value: Any) -> Any:
+    """Strings within, before they are spelled once more: what is quoted twice is not recognised."""
+    if isinstance(value, str):
+        return redacted(value)
+    if isinstance(value, dict):
+        return {name: _redacted(inner) for name, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return [_redacted(inner) for inner in value]
+    return value
+
+
+def _redact(logger: Any, name: str, event: EventDict) -> EventDict:  # noqa: ARG001 - a processor
+    return {key: _redacted(value) for key, value in event.items()}
+
+
 def _render(log_format: LogFormat, stream: TextIO) -> list[Processor]:
     if log_format == "json":
         # Without locals: they hold settings and records.
         trace = structlog.tracebacks.ExceptionDictTransformer(show_locals=False)
         return [
             structlog.processors.ExceptionRenderer(trace),
+            _redact,
             structlog.processors.JSONRenderer(default=str),
         ]
     colours = stream.isatty() and not os.environ.get("NO_COLOR")

@@ -16,7 +16,7 @@ from service.commands.exit_codes import ExitCode, code_of
 from service.core.records import TOPICS, Outgoing
 from service.log.kafka import KafkaLog
 from service.log.protocol import Refused
-from service.settings import Settings
+from service.settings import CheckpointSettings, Settings
 from tests.operations.working import Run, example, label
 from tests.security.rights import Right, commands, rights
 from tests.security.secured import USERS, Secured
@@ -29,14 +29,16 @@ FOREVER = {topic: {"retention.ms": "-1"} for topic in TOPICS}
 class Model:
     """Topics on the secured broker, seen by an administrator who may do everything."""
 
-    def __init__(self, secured: Secured, prefix: str, log: KafkaLog) -> None:
+    def __init__(self, secured: Secured, prefix: str, log: KafkaLog, folder: Path) -> None:
         self.secured = secured
+        self._checkpoints = str(folder)
         self.prefix = prefix
         self.log = log
         self._sent = 0
 
     def settings(self, user: str) -> Settings:
-        return self.secured.settings("scram", self.prefix, user)
+        settings = self.secured.settings("scram", self.prefix, user)
+        return settings.model_copy(update={"checkpoint": CheckpointSettings(url=self._checkpoints)})
 
     def rights(self, user: str) -> list[Right]:
         return rights(user, self.prefix)
@@ -67,19 +69,19 @@ class Model:
         """What a verb answers to this user."""
         settings = self.settings(user)
         sets = [f"log.prefix={self.prefix}", "learner.kind=perceptron", "labels.max_delay=1000"]
-        sets += ["checkpoint.url="]
+        sets += [f"checkpoint.url={self._checkpoints}"]
         sets += [f"kafka.{name}={value}" for name, value in settings.kafka.items()]
         options = [part for one in sets for part in ("--set", one)]
         return CliRunner().invoke(app, [*arguments, "--log", str(settings.log.url), *options], input=stdin)
 
 
 @pytest.fixture
-def model(secured: Secured, prefix: str) -> Iterator[Model]:
+def model(secured: Secured, prefix: str, tmp_path: Path) -> Iterator[Model]:
     """With its topics, of one partition each, and nobody's rights yet."""
     with ExitStack() as held:
         log = held.enter_context(KafkaLog(secured.settings("inside", prefix)))
         log.create_topics(1, FOREVER)  # type: ignore[arg-type]
-        yield Model(secured, prefix, log)
+        yield Model(secured, prefix, log, tmp_path / "checkpoints")
 
 
 def names(said: str, right: Right) -> bool:
@@ -122,10 +124,12 @@ def test_reset_and_seed_need_what_the_worker_needs(model: Model) -> None:
         assert seeded.exit_code == 0, seeded.output
 
 
-def test_topics_are_created_with_their_right_and_not_without(secured: Secured, prefix: str) -> None:
+def test_topics_are_created_with_their_right_and_not_without(
+    secured: Secured, prefix: str, tmp_path: Path
+) -> None:
     """Again with topics that are there already, and without each of its three operations."""
     with KafkaLog(secured.settings("inside", prefix)) as log:
-        model = Model(secured, prefix, log)
+        model = Model(secured, prefix, log, tmp_path / "none")
         allowed = model.rights("topics")
         with secured.granted(allowed):
             for right in allowed[:3]:
