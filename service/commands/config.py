@@ -69,11 +69,18 @@ def schema(
     markdown: Annotated[
         bool, typer.Option("--markdown", help="Print the table of settings for the README.")
     ] = False,
+    reference: Annotated[
+        bool, typer.Option("--reference", help="Print deploy/configuration.md: every setting at length.")
+    ] = False,
 ) -> None:
     """Print the JSON Schema of mistakebound.toml, by which editors complete and check it."""
     from service.commands import settings_keys
 
-    if markdown:
+    if reference:
+        from service.commands.settings_reference import reference as whole
+
+        print(whole(), end="")
+    elif markdown:
         print(settings_keys.markdown(), end="")
     else:
         as_json(settings_keys.json_schema())

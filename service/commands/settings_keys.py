@@ -96,7 +96,8 @@ def shown(value: Any) -> str:
             return str(value).lower() if isinstance(value, bool) else str(value)
 
 
-def _duration(value: timedelta) -> str:
+def duration(value: timedelta) -> str:
+    """In the largest unit that leaves no rest."""
     seconds = value.total_seconds()
     for size, unit in ((86_400, "d"), (3_600, "h"), (60, "min")):
         if seconds >= size and seconds % size == 0:
@@ -110,7 +111,7 @@ def markdown() -> str:
     for key in keys().values():
         default = f"`{shown(key.default)}`" if key.default is not None else ""
         if isinstance(key.default, timedelta):
-            default += f" ({_duration(key.default)})"
+            default += f" ({duration(key.default)})"
         lines.append(f"| `{key.name}` | {default} | {_cell(key.meaning)} |")
     lines += [f"| `{name}.*` |  | {_cell(meaning)} |" for name, meaning in open_tables().items()]
     return "\n".join(lines) + "\n"

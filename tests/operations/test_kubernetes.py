@@ -2,6 +2,7 @@
 
 import copy
 import json
+import re
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
@@ -159,22 +160,31 @@ def test_the_configuration_is_complete() -> None:
     assert replicas["count"] <= settings.log.partitions
 
 
-def test_what_is_commented_out_is_right_too() -> None:
-    """Kafka's options, the store and the secret's file, as they are when their marks are taken away."""
-    text = (FOLDER / "mistakebound.toml").read_text()
-    lines = [line.removeprefix("# ") for line in text.splitlines()]
+def test_what_is_commented_out_is_right_too(tmp_path: Path) -> None:
+    """Kafka's options, the secret's file where the pod has it, the store: when their marks are taken away."""
+    lines = [line.removeprefix("# ") for line in (FOLDER / "mistakebound.toml").read_text().splitlines()]
     lines = [line for line in lines if line.startswith("[") or " = " in line]
-    first = next(number for number, line in enumerate(lines) if line.startswith('url = "/var'))
-    del lines[first]
-    whole = "\n".join(lines)
-    path = Path("uncommented.toml")
-    path.write_text(whole)
-    secret = Path("password")
+    manifest = (FOLDER / "statefulset.yaml").read_text()
+    mount = re.search(r"# - \{name: kafka, mountPath: (\S+),", manifest)
+    variable = re.search(r"# - (\{name: MISTAKEBOUND_CHECKPOINT__URL, .*\})", manifest)
+    assert mount is not None
+    assert variable is not None
+    secret, file = tmp_path / "password", tmp_path / "mistakebound.toml"
     secret.write_text("from the file\n")
-    settings = load(path, (), None, {"MISTAKEBOUND_KAFKA__SASL_PLAIN_PASSWORD_FILE": str(secret)}).settings
+    file.write_text("\n".join(lines).replace(mount[1], str(tmp_path)))
+    added = yaml.safe_load(variable[1])
+    settings = load(file, (), None, {**environment(), added["name"]: added["value"]}).settings
     assert settings.checkpoint.url == "s3://bucket/mistakebound"
     assert settings.kafka["sasl_plain_password"] == "from the file"
-    assert "MISTAKEBOUND_KAFKA__SASL_PLAIN_PASSWORD_FILE" in (FOLDER / "statefulset.yaml").read_text()
+
+
+def test_the_file_sets_nothing_that_a_variable_of_the_image_sets() -> None:
+    """It would have no effect."""
+    origins = load(FOLDER / "mistakebound.toml", (), None, {}).origins
+    from_file = {key for key, origin in origins.items() if origin.kind == "file"}
+    assert from_file
+    variables = {"MISTAKEBOUND_" + key.upper().replace(".", "__") for key in from_file}
+    assert not variables & environment().keys()
 
 
 def test_the_slot_outlives_the_pod() -> None:
