@@ -51,5 +51,6 @@ def run(
             log_format=form,
             log_level=level,
             from_outcomes=resume_from_outcomes,
+            interrupted=stop.is_set,
             serving=lambda url: message(f"metrics on {url}/metrics"),
         )

@@ -7,7 +7,7 @@ committed; if it is not, the step is taken back (the group moved on) or everythi
 
 import time
 from collections.abc import Callable, Iterable
-from typing import Literal
+from typing import Literal, cast
 
 import structlog
 
@@ -33,6 +33,7 @@ from service.worker.checkpointing import Checkpointing
 from service.worker.epochs import begin_first
 from service.worker.following import Following
 from service.worker.health import Heartbeat
+from service.worker.interruptible import Interrupted, InterruptibleLog
 from service.worker.learning import Learning
 from service.worker.metrics import Metrics
 from service.worker.page_board import Board
@@ -65,17 +66,20 @@ class Worker:
         board: Board | None = None,
         stepped: Callable[[Held], None] | None = None,
         from_outcomes: bool = False,
+        interrupted: Callable[[], bool] = lambda: False,
     ) -> None:
         """`stopping(idle)` is asked between steps; idle: everything there was has been worked off.
 
         `board` is for the status page; without one no mistake is explained.
 
+        `interrupted()` is asked while a takeover reads, which is then broken off: for the loop to end early.
         `from_outcomes` holds for the whole run: a partition without new input commits no offsets, and a
         rebuild finds it as the start did.
         """
         self._log, self._settings, self._slot = log, settings, slot
         self._metrics, self._heartbeat, self._checkpointing = metrics, heartbeat, checkpointing
         self._stopping, self._stepped, self._from_outcomes = stopping, stepped, from_outcomes
+        self._interrupted = interrupted
         self.held: Held | None = None
         self._learning = Learning(metrics)
         self._board = board
@@ -100,6 +104,8 @@ class Worker:
                 finally:
                     self._follow(())
                     session.close(LEAVE_S)
+            except Interrupted:
+                return
             except Fenced as error:
                 now = time.monotonic()
                 if self._fenced_s is not None and now - self._fenced_s < FENCED_AGAIN_S:
@@ -192,9 +198,11 @@ class Worker:
     def _take_over(self, session: Session, partitions: tuple[int, ...]) -> Held:
         shortcuts = self._checkpointing.shortcuts
 
+        log = cast("Log", InterruptibleLog(self._log, self._interrupted))
+
         def take(held: Held | None, checkpoint: Checkpoint | None) -> Held:
             return take_over(
-                self._log,
+                log,
                 session,
                 self._settings,
                 partitions,

@@ -88,6 +88,7 @@ def work(
     log_format: logs.LogFormat,
     log_level: str = "info",
     from_outcomes: bool = False,
+    interrupted: Callable[[], bool] = lambda: False,
     next_free: bool = False,
     serving: Callable[[str], None] | None = None,
     stepped: Callable[[Held], None] | None = None,
@@ -128,6 +129,7 @@ def work(
             board=board,
             stepped=stepped,
             from_outcomes=from_outcomes,
+            interrupted=interrupted,
         )
         worker.run()
     return worker

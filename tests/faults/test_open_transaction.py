@@ -15,7 +15,7 @@ from tests.faults.open_transactions import Transactions
 from tests.faults.stream import SETTINGS, stream
 
 RULES = ("batch.max_records=100", "checkpoint.every=0.5")
-IMPATIENT = 'from service.log.kafka import KafkaLog; KafkaLog.read.__kwdefaults__["wait_s"] = 1.5'
+IMPATIENT = "from service.worker import interruptible; interruptible.WAIT_S = 1.5"
 """A read that makes no progress is given up after 1.5 s instead of 30."""
 UNREACHABLE = 4
 

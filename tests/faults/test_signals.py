@@ -4,15 +4,21 @@ Where it cannot end well, because the broker hangs: `test_broker_away.py`.
 """
 
 import signal
+import time
 
 import pytest
+from kafka import KafkaConsumer
+from kafka.coordinator.assignors.range import RangePartitionAssignor
 
+from service.core.records import INPUTS
 from tests.faults.chance import chance_of
-from tests.faults.children import Child
+from tests.faults.children import Child, until
 from tests.faults.conftest import Deploy
-from tests.faults.deployment import Deployment, address_of, assigned
+from tests.faults.deployment import PATIENCE_S, Deployment, address_of, assigned
+from tests.faults.fleet import members, taken_over
 from tests.faults.open_transactions import open_below
 from tests.faults.stream import SETTINGS, stream
+from tests.faults.test_open_transaction import open_transaction
 
 SMALL_STEPS = "batch.max_records=20"
 DRAIN_S = 10.0
@@ -47,6 +53,8 @@ def test_a_signal_leaves_no_transaction_open_on_kafka(
     place = on_kafka(*SETTINGS, SMALL_STEPS)
     stopped_at_work(place, signal.SIGTERM, 1_000)
     assert open_below(kafka_bootstrap, prefix) == {}
+    with members(kafka_bootstrap, place.settings.group) as count:
+        assert count() == 0, "it left the group"
     assert place.consumed() < place.sent(), "it was stopped too late to tell"
     assert checkpointed(place) == place.positions()
     place.finish(place.worker())
@@ -59,6 +67,54 @@ def test_a_signal_ends_an_idle_worker(deploy: Deploy) -> None:
     worker = assigned(place.worker())
     worker.signal(signal.SIGTERM)
     assert worker.ends(DRAIN_S + 5) == 0, worker.last_words()
+
+
+@pytest.mark.kafka
+def test_a_signal_amid_a_rebalance_ends_a_worker(on_kafka: Deploy, kafka_bootstrap: str, prefix: str) -> None:
+    """The group waits for a member that does not answer: the one that is told to stop waits no longer, and is
+    gone from the group at once."""
+    place = on_kafka(*SETTINGS)
+    group = place.settings.group
+    silent = KafkaConsumer(
+        *(prefix + topic for topic in INPUTS),
+        bootstrap_servers=kafka_bootstrap,
+        group_id=group,
+        partition_assignment_strategy=(RangePartitionAssignor,),
+    )
+    try:
+        until(lambda: silent.poll(timeout_ms=100) or silent.assignment(), PATIENCE_S, "a member is there")
+        with members(kafka_bootstrap, group) as count:
+            worker = place.worker()
+            until(lambda: count() == 2, PATIENCE_S, "the worker asks to join", worker)
+            worker.signal(signal.SIGTERM)
+            assert worker.ends(DRAIN_S + 5) == 0, worker.last_words()
+            assert count() == 1, "it left the group"
+        assert taken_over(worker) == [], "the rebalance had not ended"
+    finally:
+        silent.close(autocommit=False)
+    assert open_below(kafka_bootstrap, prefix) == {}
+
+
+@pytest.mark.kafka
+def test_a_signal_ends_a_worker_whose_recovery_waits(
+    on_kafka: Deploy, kafka_bootstrap: str, prefix: str
+) -> None:
+    """It waits for somebody's open transaction, for longer than it may take to stop; it has taken nothing over,
+    and is gone from the group at once."""
+    place = on_kafka(*SETTINGS, "checkpoint.url=")
+    place.finish(place.worker())  # the epoch is begun
+    with (
+        open_transaction(kafka_bootstrap, f"{prefix}updates", 0),
+        members(kafka_bootstrap, place.settings.group) as count,
+    ):
+        worker = place.worker()
+        until(lambda: count() == 1, PATIENCE_S, "it has joined", worker)
+        time.sleep(1)  # it reads the log by now
+        assert taken_over(worker) == []
+        worker.signal(signal.SIGTERM)
+        assert worker.ends(DRAIN_S + 5) == 0, worker.last_words()
+        assert count() == 0, "it left the group"
+    assert taken_over(worker) == []
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])

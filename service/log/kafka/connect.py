@@ -84,9 +84,9 @@ class Connection:
         self.group = settings.group
         self.given = checked(settings.kafka)
 
-    def admin(self) -> Any:
+    def admin(self, **ours: Any) -> Any:
         """A client for topics, offsets and groups."""
-        return self._make(KafkaAdminClient, {})
+        return self._make(KafkaAdminClient, ours)
 
     def reader(self) -> Any:
         """A consumer outside any group, for reads by offset."""

@@ -16,7 +16,9 @@ from contextlib import suppress
 from typing import Any
 
 from kafka import ConsumerRebalanceListener, OffsetAndMetadata, TopicPartition
-from kafka.errors import IllegalStateError
+from kafka.admin import MemberToRemove
+from kafka.coordinator.base import MemberState
+from kafka.errors import IllegalStateError, KafkaError
 
 from service.core.records import INPUTS, Position, Topic, Transaction
 from service.log.kafka.connect import Connection, Names
@@ -24,7 +26,15 @@ from service.log.kafka.errors import translated
 from service.log.kafka.positions import fetch_positions
 from service.log.kafka.transact import Writer
 from service.log.kafka.watchdog import Watchdog
-from service.log.protocol import Polled, Receipt, Refused, StaleGeneration, TransactionFailed, Unreachable
+from service.log.protocol import (
+    LogError,
+    Polled,
+    Receipt,
+    Refused,
+    StaleGeneration,
+    TransactionFailed,
+    Unreachable,
+)
 
 METADATA_BYTES = 4_096
 ENDS_MS = 10_000
@@ -74,6 +84,7 @@ class KafkaSession:
         writer: Writer,
         watchdog: Watchdog,
     ) -> None:
+        self._connection = connection
         self._names = names
         self._partitions = partitions
         self._writer = writer
@@ -194,7 +205,24 @@ class KafkaSession:
         """Leave the group and release the writer."""
         with self._watchdog.limit(timeout_s + STUCK_S, "leave the group"):
             self._writer.drop()
+            if self._consumer._coordinator.state is MemberState.REBALANCING:
+                self._leave_beside()
             self._consumer.close(autocommit=False, timeout_ms=min(round(timeout_s * 1000), LEAVE_MS))
+
+    def _leave_beside(self) -> None:
+        # While a join is not answered, the broker takes nothing else on that connection, a leave neither:
+        # the group would wait for this member, and then give it partitions until its session ends.
+        member = MemberToRemove(self._consumer._coordinator._generation.member_id)
+        try:
+            admin = self._connection.admin(request_timeout_ms=LEAVE_MS, bootstrap_timeout_ms=LEAVE_MS)
+        except LogError:
+            return
+        try:
+            admin.remove_group_members(self._connection.group, [member])
+        except KafkaError:
+            return
+        finally:
+            admin.close()
 
     def _adopt(self) -> None:
         self._generation = self._assignments.count
