@@ -177,8 +177,6 @@ def _borrowed(
     if frozen is None:
         return None
     try:
-        if frozen.ledger.outcomes_end > log.high_watermark("outcomes", partition):
-            raise BadLog("it stands where the log does not reach")
         ledger = _ledger(log, settings, partition, position, frozen, model)
         _check_tally(model, partition, ledger)
     except (BadLog, BadSnapshot, OffsetLost) as error:

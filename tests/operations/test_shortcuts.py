@@ -17,6 +17,7 @@ from service.worker import checkpointing, shortcuts
 from service.worker.assignment import Held, take_over
 from service.worker.checkpoints import Checkpoints
 from service.worker.metrics import Metrics
+from service.worker.reset import execute, planned
 from service.worker.shelves import shelf_at
 from tests.core.histories import ledger_of, model_of
 from tests.operations.command_line import ok, run
@@ -103,6 +104,23 @@ def test_a_new_slot_starts_from_anothers_checkpoint(tmp_path: Path, shared: str)
         ends |= {("predictions", p): ledger.predictions_end, ("outcomes", p): ledger.outcomes_end}
     begun = {(topic, p): start for topic, p, start in counted.reads if topic != "examples"}
     assert {side: begun[side] for side in ends} == ends
+
+
+def test_a_checkpoint_of_the_epoch_before_brings_its_ledgers(tmp_path: Path, said: list[Any]) -> None:
+    """The model starts anew; who waits and what was counted for life need not be read again."""
+    settings = settings_at(tmp_path, str(tmp_path / "checkpoints"))
+    with opened(settings, PARTITIONS) as log:
+        log.append(stream(60, partitions=PARTITIONS))
+        left = Run(log, settings, slot="one").held.state.ledgers[1]
+        plan = planned(log, settings, None)
+        assert plan is not None
+        execute(log, settings, plan, 60.0)
+        counted = Counted(log)
+        started = Run(counted, settings, slot="two", stopping=only_takes_over).held
+        same(started, Run(log, folded(settings), slot="three", stopping=only_takes_over).held)
+    assert started.state.model.epoch == 2
+    assert ("outcomes", 1, left.outcomes_end) in counted.reads
+    assert not {"checkpoint_passed_over", "borrowed_ledger_left"} & set(events(said))
 
 
 def test_our_own_checkpoint_is_enough_where_another_is_little_ahead(tmp_path: Path) -> None:
