@@ -20,6 +20,10 @@ BAR: Mapping[str, tuple[str, ...]] = {
     "B1": ("test_killed_fleet.py",),
     "B2": ("test_zombie.py",),
     "B3": ("test_open_transaction.py",),
+    "B5": ("test_data_faults.py", "test_lost_positions.py"),
+    "B6": ("test_broker_away.py", "test_leader_change.py"),
+    "B7": ("test_producer_faults.py",),
+    "B8": ("test_signals.py", "test_broker_away.py"),
     "B9": ("test_soak.py",),
     "B10": ("test_scaling.py",),
 }

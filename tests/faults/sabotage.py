@@ -41,6 +41,12 @@ ZOMBIE = "faults/test_zombie.py"
 OPEN = "faults/test_open_transaction.py"
 SOAK = "faults/test_soak.py"
 SCALING = "faults/test_scaling.py"
+DATA = "faults/test_data_faults.py"
+LOST = "faults/test_lost_positions.py"
+AWAY = "faults/test_broker_away.py"
+LEADER = "faults/test_leader_change.py"
+PRODUCER = "faults/test_producer_faults.py"
+SIGNALS = "faults/test_signals.py"
 
 GUARDS: Mapping[str, Guard] = {
     "B1 only committed records are read": Guard(
@@ -104,6 +110,96 @@ GUARDS: Mapping[str, Guard] = {
     ),
     "B3 reads have a deadline": Guard(
         "service/log/kafka/read.py", "elif now > deadline:", "elif now > deadline + 1e9:", OPEN
+    ),
+    "B5 what cannot be read is set aside": Guard(
+        "service/core/inputs.py",
+        "    if record.value is None:",
+        "    if record.value == b'nothing':",
+        DATA,
+    ),
+    "B5 stream time does not go back": Guard(
+        "service/core/turn.py",
+        "ledger.stream_time = max(ledger.stream_time, record.timestamp_ms)",
+        "ledger.stream_time = record.timestamp_ms",
+        DATA,
+    ),
+    "B5 what it leads to is sized first": Guard(
+        "service/core/sizes.py", "if size > largest:", "if False:", DATA
+    ),
+    "B5 lost offsets are refused": Guard(
+        "service/worker/assignment.py",
+        "        if newest_record(log, topic, partition) is not None:",
+        "        if False:",
+        LOST,
+    ),
+    "B5 a lost position is never guessed": Guard(
+        "service/log/kafka/connect.py", '"auto_offset_reset": "none"', '"auto_offset_reset": "latest"', LOST
+    ),
+    "B5 partition counts are fixed": Guard(
+        "service/log/kafka/session.py",
+        "    if any(count not in (0, partitions) for count in counts.values()):",
+        "    if False:",
+        LOST,
+    ),
+    "B5 topics made anew are noticed": Guard(
+        "service/log/kafka/session.py", "    if anew:", "    if False:", LOST
+    ),
+    "B5 no epoch is begun over work": Guard(
+        "service/worker/epochs.py", "        _refuse_worked(log)\n", "", LOST
+    ),
+    "B5 an unknown format stops the reader": Guard(
+        "service/core/messages.py", "if epoch.format != FORMAT:", "if False:", LOST
+    ),
+    "B6 a log that is away is waited for": Guard(
+        "service/worker/loop.py", "                self._wait_for_log(error)", "                raise", AWAY
+    ),
+    "B6 a worker without its log is not ready": Guard(
+        "service/worker/loop.py", "        self._heartbeat.reachable(False)\n", "", AWAY
+    ),
+    "B6 a change of leaders is waited for": Guard(
+        "service/worker/loop.py", "                self._wait_for_log(error)", "                raise", LEADER
+    ),
+    "B7 a failed send meets no commit": Guard(
+        "service/log/kafka/transact.py",
+        "future.get(0).offset + 1",
+        "(future.value.offset if future.succeeded() else 0) + 1",
+        PRODUCER,
+    ),
+    "B7 a commit counts under its own epoch": Guard(
+        "service/log/kafka/transact.py", "if manager.producer_id_and_epoch != epoch:", "if False:", PRODUCER
+    ),
+    "B7 a client that failed is thrown away": Guard(
+        "service/log/kafka/transact.py",
+        "            if not done:\n                self.drop()",
+        "            pass",
+        PRODUCER,
+    ),
+    "B7 a commit without an answer is looked up": Guard(
+        "service/log/kafka/transact.py",
+        "        if not result.wait(timeout_ms=seconds * 1000):\n",
+        "        if not result.wait(timeout_ms=seconds * 1000) and what != 'the commit':\n",
+        PRODUCER,
+    ),
+    "B8 a drain has a limit": Guard(
+        "service/worker/process.py", "woken.settimeout(DRAIN_S)", "woken.settimeout(None)", AWAY
+    ),
+    "B8 a second signal ends the process": Guard(
+        "service/worker/process.py", "            os._exit(INTERRUPTED)", "            pass", AWAY
+    ),
+    "B8 a worker that ends leaves the group": Guard(
+        "service/worker/loop.py",
+        "                    session.close(LEAVE_S)",
+        "                    pass",
+        SIGNALS,
+    ),
+    "B8 it leaves also amid a rebalance": Guard(
+        "service/log/kafka/session.py",
+        "                self._leave_beside()",
+        "                pass",
+        SIGNALS,
+    ),
+    "B8 a recovery can be broken off": Guard(
+        "service/worker/interruptible.py", "if self._interrupted():", "if False:", SIGNALS
     ),
     "B9 files are closed": Guard(
         "service/worker/loop.py",
