@@ -78,6 +78,10 @@ class MessageSettings(Section):
     )
     features: Pointer = Field("/features", description="JSON pointer to the features in examples")
     label: Pointer = Field("/label", description="JSON pointer to the label in labels")
+    prediction: Pointer = Field(
+        "/prediction",
+        description="JSON pointer to the prediction in labels that carry it with the features, for very late ones",
+    )
 
 
 class LearnerSettings(Section):

@@ -21,7 +21,7 @@ class Progress:
     def look(self, ledgers: Iterable[Ledger]) -> None:
         """Print a line if it is time; `ledgers` are all partitions'."""
         tallies = [ledger.tallies.life for ledger in ledgers]
-        labelled = sum(tally.examples["labelled"] for tally in tallies)
+        labelled = sum(tally.judged for tally in tallies)
         if labelled >= self._next:
             self._line(
                 sum(tally.examples["consumed"] for tally in tallies),

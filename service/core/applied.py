@@ -11,7 +11,10 @@ from service.core.step import Step
 
 
 class Applied:
-    """Shown every step of a replay with two classes, it keeps what was judged, `judged`, in order."""
+    """Shown every step of a replay with two classes, it keeps what was judged, `judged`, in order.
+
+    Labels applied late are left out: no score is known of their predictions.
+    """
 
     def __init__(self, model: Model) -> None:
         self.judged: list[Judged] = []
@@ -60,6 +63,9 @@ class AppliedRows:
                         assert decision.source is not None
                         raw = self._waiting.pop((output.partition, decision.source))
                         self.rows.append(Row(decision.id, json.decode(raw), decision.label))
+                    elif decision.outcome == "applied_late" and decision.id is not None:
+                        assert decision.features is not UNSET
+                        self.rows.append(Row(decision.id, json.decode(decision.features), decision.label))
 
 
 def _record(output: Outgoing) -> Record:

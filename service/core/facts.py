@@ -14,7 +14,7 @@ from service.core.status import MistakeTold
 
 Stream = Literal["examples", "labels"]
 Direction = Literal["promote", "demote"]
-LabelOutcome = Literal["applied", "duplicate", "conflict", "expired", "unmatched", "invalid"]
+LabelOutcome = Literal["applied", "applied_late", "duplicate", "conflict", "expired", "unmatched", "invalid"]
 ExampleOutcome = Literal["labelled", "expired", "evicted", "duplicate", "invalid"]
 
 

@@ -29,6 +29,7 @@ REASONS = (
     "zero-vector",
     "missing-label",
     "unknown-label",
+    "bad-prediction",
     "oversize",
     "not-boolean",
     "unknown-variable",

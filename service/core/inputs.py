@@ -4,10 +4,10 @@ Whatever is not as it should be is a BadRecord with a reason; nothing a peer sen
 """
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
-from msgspec import UNSET
+from msgspec import UNSET, Raw
 
 from service.core.faults import BadRecord
 from service.core.messages import Example, Label, encode
@@ -19,6 +19,15 @@ ID_BYTES = 128
 _example = msgspec.json.Decoder(Example).decode
 _label = msgspec.json.Decoder(Label).decode
 _any = msgspec.json.Decoder().decode
+
+
+class Carried(NamedTuple):
+    """What a label record itself says of its example, for when nobody else remembers it."""
+
+    features: bytes
+    """JSON text."""
+    predicted: LabelValue | None
+    """The prediction that was published, in the declared form; None where no class was known (open classes)."""
 
 
 class InputReader:
@@ -50,37 +59,50 @@ class InputReader:
             raise BadRecord("missing-features", "no features in the example; see messages.features")
         return _id(found_id, record), raw
 
-    def label(self, record: Record) -> tuple[str, LabelValue]:
-        """Return (id, label in the declared form). Raises BadRecord."""
+    def label(self, record: Record) -> tuple[str, LabelValue, Carried | None]:
+        """Return (id, label in the declared form, what it carries beside). Raises BadRecord."""
         value = _payload(record)
         if self._pointers is None:
             message = _checked(_label, value)
             found_id, found = message.id, message.label
+            features, prediction = message.features, message.prediction
         else:
             whole = _checked(_any, value)
             found_id = _resolve(whole, self._pointers.id)
             found = _resolve(whole, self._pointers.label, UNSET)
+            prediction = _resolve(whole, self._pointers.prediction, UNSET)
+            features = UNSET if prediction is UNSET else _resolve(whole, self._pointers.features, UNSET)
+            features = features if features is UNSET else Raw(encode(features))
         identity = _id(found_id, record)
         if found is UNSET or found is None:
             raise BadRecord("missing-label", f"no label for id {identity!r}; see messages.label")
-        return identity, self._declared(found)
+        label = self._declared(found, "label", "unknown-label")
+        if features is UNSET or prediction is UNSET:  # one without the other is no content of its own
+            return identity, label, None
+        return identity, label, self._carried(bytes(features), prediction)
+
+    def _carried(self, features: bytes, prediction: Any) -> Carried | None:
+        """Null counts as absent; but where classes are open a null prediction was published as such."""
+        if features == b"null" or (prediction is None and self.classes):
+            return None
+        if prediction is None:
+            return Carried(features, None)
+        return Carried(features, self._declared(prediction, "prediction", "bad-prediction"))
 
     def knows(self, label: LabelValue) -> bool:
         """Whether these settings declare a label that was accepted under others."""
         return not self.classes or label in self.classes
 
-    def _declared(self, found: Any) -> LabelValue:
+    def _declared(self, found: Any, name: str, reason: str) -> LabelValue:
         if type(found) is str and not self.classes:
             if len(found.encode()) > ID_BYTES:
-                raise BadRecord(
-                    "unknown-label", f"the label takes more than {ID_BYTES} bytes; send a shorter one"
-                )
+                raise BadRecord(reason, f"the {name} takes more than {ID_BYTES} bytes; send a shorter one")
             return found
         value = self._values.get((type(found), found)) if type(found) in (bool, int, str) else None
         if value is None:
             known = ", ".join(encode(value).decode() for value in self.classes) or "any text"
             raise BadRecord(
-                "unknown-label", f"label is {encode(found).decode()[:60]}; known: {known[:200]}; see [labels]"
+                reason, f"{name} is {encode(found).decode()[:60]}; known: {known[:200]}; see [labels]"
             )
         return value
 

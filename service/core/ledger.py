@@ -4,7 +4,7 @@ Rules, in the order in which a record meets them (`service/core/turn.py` drives 
 
 1. stream time advances to the record's time, and never goes back;
 2. examples waiting longer than `max_delay` expire, in offset order;
-3. labels parked longer than `parking` become unmatched, in the order parked;
+3. labels parked longer than `parking` become unmatched, or are applied late, in the order parked;
 4. the record is handled;
 5. the oldest waiting examples beyond `max_waiting` are evicted.
 
@@ -18,11 +18,12 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Generic, NamedTuple, TypeVar
 
+from service.core.inputs import Carried
 from service.core.messages import Marks, Tallies, Tally
 from service.settings import LabelSettings, LabelValue
 
 EXAMPLE_OUTCOMES = ("labelled", "expired", "evicted", "duplicate", "invalid")
-LABEL_OUTCOMES = ("applied", "duplicate", "conflict", "expired", "unmatched", "invalid")
+LABEL_OUTCOMES = ("applied", "applied_late", "duplicate", "conflict", "expired", "unmatched", "invalid")
 
 
 class Waiting(NamedTuple):
@@ -54,6 +55,8 @@ class Parked(NamedTuple):
     label: LabelValue
     at: int
     outcomes_floor: int
+    carried: Carried | None = None
+    """What it is applied from, should no example come."""
 
 
 class Remembered(NamedTuple):
@@ -207,9 +210,9 @@ class Ledger:
         """An example was predicted."""
         self._waiting.put(entry)
 
-    def park(self, identity: str, offset: int, label: LabelValue) -> None:
+    def park(self, identity: str, offset: int, label: LabelValue, carried: Carried | None) -> None:
         """A label came before its example."""
-        self._parked.put(Parked(identity, offset, label, self.stream_time, self.outcomes_end))
+        self._parked.put(Parked(identity, offset, label, self.stream_time, self.outcomes_end, carried))
 
     def restore(self, waiting: Iterable[Waiting], parked: Iterable[Parked]) -> None:
         """Hold exactly these, in this order: on a rebuild."""

@@ -30,10 +30,12 @@ class Example(Struct, frozen=True):
 
 
 class Label(Struct, frozen=True):
-    """The true label of an example, some time later."""
+    """The true label of an example, some time later; perhaps with the example's features and prediction."""
 
     id: str | int | None = None
     label: Any = UNSET
+    features: Raw | UnsetType = UNSET
+    prediction: Any = UNSET
 
 
 # --- what the worker writes -------------------------------------------------------------------------
@@ -75,6 +77,8 @@ class Decision(Struct, frozen=True, omit_defaults=True):
     prediction: LabelValue | None = None
     at: int | None = None
     """Stream time in ms, where a rebuild cannot derive it (parking)."""
+    features: Raw | UnsetType = UNSET
+    """What the label record itself carries, where it is parked, or applied late; `prediction` likewise."""
 
 
 class Inputs(Struct, frozen=True):
@@ -105,6 +109,14 @@ class Tally(Struct):
     """Labels applied, by class, spelled as JSON."""
     outstanding: int = 0
     """Most examples waiting in the partition when a label was applied, the labelled one included."""
+
+    def __post_init__(self) -> None:
+        self.labels.setdefault("applied_late", 0)  # written by versions that did not know it
+
+    @property
+    def judged(self) -> int:
+        """Predictions judged by their label, from memory or from the label record's own content."""
+        return self.labels["applied"] + self.labels["applied_late"]
 
     def copy(self) -> "Tally":
         """An independent copy."""
@@ -160,6 +172,8 @@ class Update(Struct, frozen=True, omit_defaults=True):
     seed: bool = False
     """Learned from data given beforehand: of an epoch of its own, no mistake on a published prediction.
     `source` is then a row's place, and no offset."""
+    late: bool = False
+    """Learned from a label record's own content, its example not being held: `source` is the label's offset."""
 
 
 class Base(Struct, frozen=True):
@@ -208,6 +222,7 @@ def schemas() -> Mapping[Topic, dict[str, Any]]:
                 definition["required"] = [_NEEDED[name]]
             if name == "Label":
                 definition["properties"]["label"] = {"type": ["boolean", "integer", "string"]}
+                definition["properties"]["prediction"] = {"type": ["boolean", "integer", "string", "null"]}
         found[topic] = {
             "$schema": "https://json-schema.org/draft/2020-12/schema",
             "title": topic,

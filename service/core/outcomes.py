@@ -7,6 +7,8 @@ from service.core.ledger import Ledger
 from service.core.messages import Decision, Inputs, Marks, Outcomes, Version, encode
 from service.core.records import Outgoing
 
+MOST_PARTS = 10**9
+
 
 def written(
     partition: int,
@@ -40,7 +42,10 @@ def written(
     if record_bytes(None, whole, ()) <= largest:
         yield Outgoing("outcomes", partition, None, whole)
         return
-    parts = _split(decisions, largest - record_bytes(None, last(0, []), ()))
+    inner = encode(Outcomes(part=MOST_PARTS, model=model, decisions=[]))
+    parts = _split(decisions, largest - record_bytes(None, inner, ()))
+    if record_bytes(None, last(len(parts) - 1, parts[-1]), ()) > largest:
+        parts.append([])
     for number, part in enumerate(parts[:-1]):
         value = encode(Outcomes(part=number, model=model, decisions=part))
         yield Outgoing("outcomes", partition, None, value)

@@ -7,10 +7,11 @@ needed is always safe: an entry leaves by its own offset, and memory is first-in
 
 from collections.abc import Iterable
 
-from msgspec import DecodeError
+from msgspec import UNSET, DecodeError
 from msgspec.json import decode
 
 from service.core.faults import BadLog
+from service.core.inputs import Carried
 from service.core.ledger import Ledger, Parked, Waiting, zero
 from service.core.messages import (
     Decision,
@@ -103,7 +104,20 @@ def _apply(
         assert decision.label_offset is not None
         assert decision.at is not None
         assert label is not None
-        parked[decision.label_offset] = Parked(decision.id, decision.label_offset, label, decision.at, offset)
+        carried = decision.features
+        parked[decision.label_offset] = Parked(
+            decision.id,
+            decision.label_offset,
+            label,
+            decision.at,
+            offset,
+            None if carried is UNSET else Carried(bytes(carried), decision.prediction),
+        )
+    elif decision.outcome == "applied_late":
+        assert decision.id is not None
+        assert decision.label_offset is not None
+        parked.pop(decision.label_offset, None)
+        ledger.remember(decision.id, label, offset)
     elif decision.outcome == "applied" or (
         decision.label_offset is None and decision.outcome in ("expired", "evicted")
     ):

@@ -61,6 +61,7 @@ class Report:
     examples: int
     """Examples consumed."""
     labelled: int
+    """Predictions judged by their label, late ones included."""
     mistakes: int
     """Published predictions that differed from their label."""
     updates: int
@@ -111,7 +112,7 @@ def report(
 ) -> Report:
     """Add the partitions up."""
     counted = list(partitions)
-    labelled = sum(one.life.examples["labelled"] for one in counted)
+    labelled = sum(one.life.judged for one in counted)
     mistakes = sum(one.life.mistakes for one in counted)
     majority = sum(one.life.majority_mistakes for one in counted)
     return Report(

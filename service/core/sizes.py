@@ -1,4 +1,4 @@
-"""Whatever an example can lead to must fit its topic: sized before predicting, never found out at sending."""
+"""Whatever a record can lead to must fit its topic: sized before predicting, never found out at sending."""
 
 from dataclasses import dataclass
 
@@ -32,8 +32,8 @@ class Sizes:
         self._version = PER_PARTITION_BYTES * model.partitions
         # An id of control characters is escaped six-fold; labels are the true and the predicted one.
         self._beside = 6 * ID_BYTES + 2 * model.class_bytes + model.score_bytes + self._version + FIXED_BYTES
-        fixed = record_bytes(None, None, ()) + self._beside + self._version
-        self._surely_fits = min(limits.predictions, limits.updates) - fixed
+        self._fixed = record_bytes(None, None, ()) + self._beside + self._version
+        self._surely_fits = min(limits.predictions, limits.updates) - self._fixed
 
     def check(self, record: Record, features: bytes) -> None:
         """Raises BadRecord for an example whose prediction or update could be too large."""
@@ -50,5 +50,16 @@ class Sizes:
                 raise BadRecord(
                     "oversize",
                     f"the example could need {size} bytes in {topic}, which takes {largest}; "
+                    "send fewer features, or raise max.message.bytes",
+                )
+
+    def check_carried(self, features: bytes) -> None:
+        """Raises BadRecord for a label whose own content could be too much for a decision or an update."""
+        size = len(features) + self._fixed
+        for topic, largest in (("outcomes", self._limits.outcomes), ("updates", self._limits.updates)):
+            if size > largest:
+                raise BadRecord(
+                    "oversize",
+                    f"the label's own content could need {size} bytes in {topic}, which takes {largest}; "
                     "send fewer features, or raise max.message.bytes",
                 )

@@ -43,7 +43,7 @@ class State:
             + life.examples["expired"]
             + life.examples["evicted"]
             + len(ledger.waiting),
-            labelled=life.examples["labelled"],
+            labelled=life.judged,
             mistakes=life.mistakes,
             baseline_mistakes=life.majority_mistakes,
             updates=ledger.tallies.epoch.updates,

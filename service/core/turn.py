@@ -14,6 +14,7 @@ from service.core.explain import Explaining
 from service.core.facts import ExampleOutcome, LabelOutcome, StepCounts, Stream, spelled
 from service.core.faults import BadRecord
 from service.core.features import Features
+from service.core.inputs import Carried
 from service.core.learners import Score
 from service.core.ledger import Waiting
 from service.core.merge import Merge, Side
@@ -23,6 +24,9 @@ from service.core.records import Outgoing, Position, Record
 from service.core.sizes import Sizes
 from service.core.state import State
 from service.settings import LabelValue
+
+NO_EPOCH = 0
+"""Epochs begin at 1."""
 
 
 class _Due(NamedTuple):
@@ -173,8 +177,11 @@ class Turn:
 
     def _label(self, record: Record) -> None:
         ledger = self.ledger
-        identity, label = self.reader.label(record)
+        identity, label, carried = self.reader.label(record)
         self._must_be_few(label)
+        if carried is not None:  # checked whether or not it is needed: what a record is worth is its own
+            self.model.features(carried.features)
+            self.sizes.check_carried(carried.features)
         waiting = ledger.waiting.get(identity)
         if waiting is not None:
             if record.timestamp_ms >= 0:
@@ -183,16 +190,28 @@ class Turn:
             return
         resolved = ledger.remembered.get(identity)
         if resolved is not None and resolved.label is None:
-            self._decide_label("expired", identity, record.offset, label)
+            if carried is not None:
+                self._apply_late(identity, record.offset, label, carried)
+            else:
+                self._decide_label("expired", identity, record.offset, label)
             return
         known = resolved or ledger.parked.get(identity)
         if known is not None:
             again: LabelOutcome = "duplicate" if known.label == label else "conflict"
             self._decide_label(again, identity, record.offset, label)
             return
-        ledger.park(identity, record.offset, label)
+        ledger.park(identity, record.offset, label, carried)
         self.decisions.append(
-            Decision("parked", identity, None, record.offset, label, None, ledger.stream_time)
+            Decision(
+                "parked",
+                identity,
+                None,
+                record.offset,
+                label,
+                None if carried is None else carried.predicted,
+                ledger.stream_time,
+                UNSET if carried is None else Raw(carried.features),
+            )
         )
         surplus = ledger.surplus_label()
         if surplus is not None:
@@ -207,6 +226,25 @@ class Turn:
             )
 
     def _apply(self, entry: Waiting, label_offset: int, label: LabelValue) -> None:
+        self._judge(entry, label)
+        self._count_example("labelled")
+        self._count_label("applied")
+        self.decisions.append(
+            Decision("applied", entry.id, entry.source, label_offset, label, entry.predicted)
+        )
+
+    def _apply_late(self, identity: str, label_offset: int, label: LabelValue, carried: Carried) -> None:
+        """From the label record's own content: what epoch made that prediction is not known."""
+        features, predicted = carried
+        entry = Waiting(identity, label_offset, self.ledger.stream_time, predicted, NO_EPOCH, features, 0, 0)
+        self._judge(entry, label, late=True)
+        self._count_label("applied_late")
+        self.decisions.append(
+            Decision("applied_late", identity, None, label_offset, label, predicted, None, Raw(features))
+        )
+
+    def _judge(self, entry: Waiting, label: LabelValue, *, late: bool = False) -> None:
+        """Count what was published, learn if that is due, and resolve the id."""
         model, ledger, counts = self.model, self.ledger, self.counts
         mistaken = entry.predicted != label
         current = entry.epoch == model.epoch
@@ -223,18 +261,13 @@ class Turn:
         ledger.resolve(entry.id, label)
         if mistaken:
             self.explaining.mistake(model, self.partition, entry, label, ledger.stream_time)
-        self._learn(entry, label, mistaken)
-        self._count_example("labelled")
-        self._count_label("applied")
+        self._learn(entry, label, mistaken, late=late)
         if entry.predicted is not None:
             counts.evaluations[spelled(label), spelled(entry.predicted)] += 1
         if mistaken:
             counts.mistakes[spelled(label)] += 1
-        self.decisions.append(
-            Decision("applied", entry.id, entry.source, label_offset, label, entry.predicted)
-        )
 
-    def _learn(self, entry: Waiting, label: LabelValue, mistaken: bool) -> None:
+    def _learn(self, entry: Waiting, label: LabelValue, mistaken: bool, *, late: bool) -> None:
         """Count the label, and update where that is due."""
         model = self.model
         due = self._due(entry, label, mistaken)
@@ -256,6 +289,7 @@ class Turn:
             entry.source,
             due.decided_with,
             due.behind,
+            late=late,
         )
         self.outputs.append(Outgoing("updates", self.partition, entry.id.encode(), encode(update)))
 
@@ -275,8 +309,12 @@ class Turn:
         return _Due(x, predicted, behind, model.version()) if must else None
 
     def _unmatched(self, identity: str) -> None:
+        """No example came for a parked label."""
         entry = self.ledger.unpark(identity)
-        self._decide_label("unmatched", entry.id, entry.offset, entry.label)
+        if entry.carried is not None:
+            self._apply_late(entry.id, entry.offset, entry.label, entry.carried)
+        else:
+            self._decide_label("unmatched", entry.id, entry.offset, entry.label)
 
     def _decide_label(self, outcome: LabelOutcome, identity: str, offset: int, label: LabelValue) -> None:
         self._count_label(outcome)

@@ -146,7 +146,7 @@ def take_over(
                 log, settings, p, positions[p], frozen.get(p), fold.model
             )
         _check_tally(fold.model, p, ledgers[p])
-        fold.model.knows(p, ledgers[p].tallies.epoch.examples["labelled"])
+        fold.model.knows(p, ledgers[p].tallies.epoch.judged)
         session.seek(p, ledgers[p].examples_next, ledgers[p].labels_next)
     limits = Limits(**{topic.replace("-", "_"): log.max_record_bytes(topic) for topic in OUTPUTS})
     return Held(State(settings, fold.model, ledgers, limits), fold, positions)

@@ -59,7 +59,7 @@ class Learning:
             return
         model = state.model
         tallies = [ledger.tallies.epoch for ledger in state.ledgers.values()]
-        seen = (model.epoch, tuple(model.updates), [tally.examples["labelled"] for tally in tallies])
+        seen = (model.epoch, tuple(model.updates), [tally.judged for tally in tallies])
         if seen != self._seen:
             self._seen = seen
             weights = model.learner.weights()

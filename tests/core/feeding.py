@@ -92,11 +92,11 @@ class Feeder:
         return self.record("examples", at, json.dumps(value).encode(), partition=partition, **record)
 
     def label(
-        self, identity: Any, at: int, label: Any = True, *, partition: int = 0, **record: Any
+        self, identity: Any, at: int, label: Any = True, *, partition: int = 0, **content: Any
     ) -> Record:
-        """A label record at its offset."""
-        value = json.dumps({"id": identity, "label": label}).encode()
-        return self.record("labels", at, value, partition=partition, **record)
+        """A label record at its offset; `content` is what it carries beside."""
+        value = json.dumps({"id": identity, "label": label, **content}).encode()
+        return self.record("labels", at, value, partition=partition)
 
     def record(
         self,
@@ -137,7 +137,8 @@ class Feeder:
             for tally in (ledger.tallies.life, ledger.tallies.epoch):
                 assert tally.examples["consumed"] == _ends(tally.examples) + len(ledger.waiting)
                 assert tally.labels["consumed"] == _ends(tally.labels) + len(ledger.parked)
-                assert tally.labels["applied"] == tally.examples["labelled"] == sum(tally.actual.values())
+                assert tally.labels["applied"] == tally.examples["labelled"]
+                assert tally.judged == sum(tally.actual.values())
 
 
 def _ends(counts: dict[str, int]) -> int:

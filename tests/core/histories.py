@@ -81,8 +81,22 @@ def random_value(random: Random, case: Case, topic: str, ids: int) -> bytes | No
         return random.choice((b"nonsense", b"\0\0\0\0\1{}", b'{"id": "i0"}', b'{"id": 1.5}', b"[]"))
     if topic == "labels":
         spellings = (1, 0) if True in case.labels else case.labels
-        return encode({"id": name, "label": random.choice((*case.labels, *spellings, 2.5))})
+        label = {"id": name, "label": random.choice((*case.labels, *spellings, 2.5))}
+        return encode(label | random_content(random, case))
     return encode({"id": name, "features": case.features(random)})
+
+
+def random_content(random: Random, case: Case) -> dict[str, Any]:
+    """What a label record carries beside: mostly nothing, else its example, now and then one part or a wrong one."""
+    if random.random() < 0.6:
+        return {}
+    content = {"features": case.features(random), "prediction": random.choice(case.labels)}
+    chance = random.random()
+    if chance < 0.1:
+        del content[random.choice(("features", "prediction"))]
+    elif chance < 0.2:
+        content |= random.choice(({"features": 5}, {"prediction": 2.5}, {"prediction": None}))
+    return content
 
 
 def bits(value: Any) -> Any:
@@ -100,7 +114,7 @@ def ledger_of(ledger: Ledger) -> dict[str, Any]:
     """All that a ledger holds, in its order, apart from the floors."""
     return {
         "waiting": [tuple(entry[:6]) for entry in ledger.waiting.values()],
-        "parked": [tuple(entry[:4]) for entry in ledger.parked.values()],
+        "parked": [(*entry[:4], entry.carried) for entry in ledger.parked.values()],
         "remembered": [tuple(entry[:2]) for entry in ledger.remembered.values()],
         "keys": (list(ledger.waiting), list(ledger.parked), list(ledger.remembered)),
         "stream_time": ledger.stream_time,

@@ -85,6 +85,13 @@ class Made:
             if number >= 18 and number % 5 == 0:  # some come again
                 again = number - 18
                 portion.append(self.feeder.label(f"i{again}", now, True, partition=again % self.partitions))
+            gone = number - 16
+            if 0 <= gone < 90 and gone % 7 == 0:  # those that did not come, and some of nobody, with their content
+                p = gone % self.partitions
+                content = {"features": rows[gone][0], "prediction": rows[gone - 1][1]}
+                for name in (f"i{gone}", f"u{gone}"):
+                    value = encode({"id": name, "label": rows[gone][1], **content})
+                    portion.append(self.feeder.record("labels", now, value, partition=p))
             if number % 30 == 0:
                 portion.append(self.feeder.record("labels", now, b"nonsense", partition=p))
             if number % 6 == 0:
@@ -265,6 +272,37 @@ def other_label(decisions: list[Any], number: int) -> None:
     decisions[number]["label"] = not decisions[number]["label"]
 
 
+def other_prediction(decisions: list[Any], number: int) -> None:
+    decisions[number]["prediction"] = not decisions[number]["prediction"]
+
+
+def _late_update(log: Lists) -> int:
+    return next(place for place, value in enumerate(log.values("updates", 0)) if value.get("late"))
+
+
+def late_update_twice(log: Lists) -> None:
+    place = _late_update(log)
+    log.sides["updates", 0].insert(place, log.sides["updates", 0][place])
+    renumber(log.sides["updates", 0])
+
+
+def late_update_is_ordinary(log: Lists) -> None:
+    log.rewrite("updates", 0, _late_update(log), lambda value: value.pop("late"))
+
+
+def parked_content(log: Lists) -> None:
+    for place, value in enumerate(log.values("outcomes", 0)):
+        for number, decision in enumerate(value["decisions"]):
+            if "features" in decision and decision["outcome"] == "parked":
+
+                def change(value: Any, number: int = number) -> None:
+                    value["decisions"][number]["features"] = {"a": 5}
+
+                log.rewrite("outcomes", 0, place, change)
+                return
+    raise AssertionError("no parked label carries anything")
+
+
 def forgotten(decisions: list[Any], number: int) -> None:
     del decisions[number]
 
@@ -337,6 +375,12 @@ ALTERED: dict[str, tuple[Callable[[Lists], None], str]] = {
     "a duplicate is called a conflict": (_decision("duplicate", conflict), "decisions"),
     "an applied label's value": (_decision("applied", other_label), "decisions"),
     "an expiry is not recorded": (_decision("expired", forgotten), "decisions"),
+    "a late label is counted twice": (_decision("applied_late", count_applied_twice), "decisions"),
+    "a late label is not counted": (_decision("applied_late", forgotten), "decisions"),
+    "a late label's prediction": (_decision("applied_late", other_prediction), "decisions"),
+    "a parked label's content": (parked_content, "decisions"),
+    "a late update is there twice": (late_update_twice, "update numbers"),
+    "a late update is called an ordinary one": (late_update_is_ordinary, "updates"),
     "a tally for life": (tally, "tallies"),
     "a tally of the epoch": (tally_of_epoch, "tallies"),
     "a turn's stream time": (_summary(at=(None, 1)), "positions and marks"),

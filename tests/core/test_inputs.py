@@ -31,7 +31,8 @@ def example_of(
 
 
 def label_of(value: Any, key: bytes | None = None, **labels: Any) -> tuple[str, LabelValue]:
-    return reader(**labels).label(record(json.dumps(value).encode(), key, "labels"))
+    identity, label, _ = reader(**labels).label(record(json.dumps(value).encode(), key, "labels"))
+    return identity, label
 
 
 def refused(
@@ -136,7 +137,7 @@ def test_pointers_reach_into_existing_messages() -> None:
     value = {"meta": {"tx/id": 5}, "rows": [{}, {"x~y": {"a": 1}}], "truth": True}
     assert example_of(value, messages=POINTED) == ("5", {"a": 1})
     one = reader(POINTED)
-    assert one.label(record(json.dumps(value).encode(), topic="labels")) == ("5", True)
+    assert one.label(record(json.dumps(value).encode(), topic="labels")) == ("5", True, None)
 
 
 def test_an_empty_name_is_a_name() -> None:

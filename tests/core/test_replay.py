@@ -161,7 +161,7 @@ def test_a_report_has_these_members_in_this_order() -> None:
         "margin_upper_bound", "model", "passes", "converged", "cycle", "comparators",
     ]  # fmt: skip
     assert told["labels"] == {
-        "consumed": 60, "applied": 60, "duplicate": 0, "conflict": 0, "expired": 0, "unmatched": 0,
+        "consumed": 60, "applied": 60, "applied_late": 0, "duplicate": 0, "conflict": 0, "expired": 0, "unmatched": 0,
         "invalid": 0,
     }  # fmt: skip
     assert told["example_outcomes"] == {

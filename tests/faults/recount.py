@@ -16,7 +16,7 @@ from service.core.records import INPUTS, OUTPUTS, TOPICS, Position, Record
 from service.log.protocol import Log
 
 EXAMPLE_ENDS = ("labelled", "expired", "evicted", "duplicate", "invalid")
-LABEL_ENDS = ("applied", "duplicate", "conflict", "expired", "unmatched", "invalid")
+LABEL_ENDS = ("applied", "applied_late", "duplicate", "conflict", "expired", "unmatched", "invalid")
 Json = dict[str, Any]
 
 

@@ -77,6 +77,7 @@ KNOWN = {
         ("conflict",),
         ("expired",),
         ("unmatched",),
+        ("applied_late",),
         ("invalid",),
     },
     "examples_total": {("labelled",), ("expired",), ("evicted",), ("duplicate",), ("invalid",)},

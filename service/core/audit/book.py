@@ -1,7 +1,7 @@
 """What became of every id of one partition, by the rules of label outcomes, written a second time.
 
 For each record: stream time advances, examples that waited too long expire in offset order, labels parked
-too long become unmatched, the record is handled, and the oldest beyond `labels.max_waiting` are evicted.
+too long become unmatched or are applied late, the record is handled, and the oldest beyond `labels.max_waiting` are evicted.
 Resolved ids are remembered first-in first-out. An auditor that took these from the worker's ledger would
 repeat its mistakes; so nothing is shared with it.
 """
@@ -9,6 +9,9 @@ repeat its mistakes; so nothing is shared with it.
 from collections import OrderedDict
 from typing import Literal, NamedTuple
 
+from msgspec import UNSET, Raw
+
+from service.core.inputs import Carried
 from service.core.messages import Decision
 from service.settings import LabelSettings, LabelValue
 
@@ -37,6 +40,8 @@ class Early(NamedTuple):
     label: LabelValue
     at: int
     outcome_offset: int
+    carried: Carried | None
+    """What the label record itself says of its example."""
 
 
 class Closed(NamedTuple):
@@ -58,6 +63,8 @@ class Book:
         self.here = 0
         self.newest_source = -1
         """Offset of the newest example consumed."""
+        self.newest_label = -1
+        """Offset of the newest label consumed."""
         self.rule(rules)
 
     def rule(self, rules: LabelSettings) -> None:
@@ -97,19 +104,22 @@ class Book:
         """Whether an example of this id would be the second."""
         return identity in self.open or identity in self.closed
 
-    def label(self, identity: str, offset: int, label: LabelValue) -> Decision | None:
+    def label(
+        self, identity: str, offset: int, label: LabelValue, carried: Carried | None
+    ) -> Decision | None:
         """What a label that is not to be applied becomes; None: apply it to the open example."""
         if identity in self.open:
             return None
         if identity in self.closed:
             first = self.closed[identity].label
             if first is None:
-                return Decision("expired", identity, None, offset, label)
+                return _alone("expired", identity, offset, label, carried)
             return Decision(_again(first, label), identity, None, offset, label)
         if identity in self.early:
             return Decision(_again(self.early[identity].label, label), identity, None, offset, label)
-        self.early[identity] = Early(identity, offset, label, self.now, self.here)
-        return Decision("parked", identity, None, offset, label, None, self.now)
+        self.early[identity] = Early(identity, offset, label, self.now, self.here, carried)
+        predicted, features = (None, UNSET) if carried is None else (carried.predicted, Raw(carried.features))
+        return Decision("parked", identity, None, offset, label, predicted, self.now, features)
 
     def surplus_label(self) -> Decision | None:
         """After one more was parked: the oldest, if that was one too many."""
@@ -119,7 +129,7 @@ class Book:
 
     def resolve(self, identity: str, label: LabelValue | None) -> None:
         """The id is decided for good, and remembered."""
-        del self.open[identity]
+        self.open.pop(identity, None)
         self.closed.pop(identity, None)
         self.closed[identity] = Closed(label, self.here)
         self._forget()
@@ -139,11 +149,25 @@ class Book:
 
     def _unmatched(self, entry: Early) -> Decision:
         del self.early[entry.id]
-        return Decision("unmatched", entry.id, None, entry.offset, entry.label)
+        return _alone("unmatched", entry.id, entry.offset, entry.label, entry.carried)
 
     def _forget(self) -> None:
         while len(self.closed) > self._rules.remember:
             self.closed.popitem(last=False)
+
+
+def _alone(
+    outcome: Literal["expired", "unmatched"],
+    identity: str,
+    offset: int,
+    label: LabelValue,
+    carried: Carried | None,
+) -> Decision:
+    """A label whose example is not there: applied from what it carries itself, if it does."""
+    if carried is None:
+        return Decision(outcome, identity, None, offset, label)
+    features, predicted = carried
+    return Decision("applied_late", identity, None, offset, label, predicted, None, Raw(features))
 
 
 def _again(first: LabelValue, label: LabelValue) -> Literal["duplicate", "conflict"]:

@@ -10,7 +10,7 @@ from service.core.messages import Decision, Tallies, Tally
 from service.settings import LabelValue
 
 EXAMPLES = ("consumed", "labelled", "expired", "evicted", "duplicate", "invalid")
-LABELS = ("consumed", "applied", "duplicate", "conflict", "expired", "unmatched", "invalid")
+LABELS = ("consumed", "applied", "applied_late", "duplicate", "conflict", "expired", "unmatched", "invalid")
 
 
 def name_of(label: LabelValue) -> str:
@@ -46,7 +46,7 @@ class Counts:
                 of[decision.outcome] += 1
 
     def judged(self, label: LabelValue, *, mistaken: bool, of_epoch: bool, waiting: int) -> None:
-        """A label was applied. `waiting`: open examples, this one included; `of_epoch`: predicted in it."""
+        """A label was applied, late or not. `waiting`: open examples, its own included; `of_epoch`: predicted in it."""
         name = name_of(label)
         for tally in (self.life, self.epoch):
             tally.majority_mistakes += self._favourite(tally) != name

@@ -48,7 +48,7 @@ class Examples:
         try:
             identity, raw = self._model.reader.example(record)
             x = self._model.features(raw)
-            self._fits(record)
+            self.fits(record, self._labels.recorded())
         except BadRecord as fault:
             self.dead(record, fault.reason)
             self._labels.decided(Decision("invalid", None, record.offset))
@@ -62,14 +62,18 @@ class Examples:
         if early is not None:
             self._labels.apply(entry, early.offset, early.label)
 
-    def _fits(self, record: Record) -> None:
-        """Only the log knew how large its records could be: an example too large for it is believed."""
-        told = self._labels.recorded()
-        if told is None or told.outcome != "invalid" or told.source != record.offset:
+    def fits(self, record: Record, told: Decision | None) -> None:
+        """Only the log knew how large its records could be: a record too large for it is believed.
+
+        `told` is the next recorded decision. Raises BadRecord.
+        """
+        if told is None or told.outcome != "invalid":
+            return
+        if record.offset != (told.label_offset if record.topic == "labels" else told.source):
             return
         letter = self._dead.peek()
         if letter is not None and dict(letter.headers).get("mistakebound.reason") == OVERSIZE.encode():
-            self._findings.note("examples refused as too large for the log were taken on trust")
+            self._findings.note(f"{record.topic} refused as too large for the log were taken on trust")
             raise BadRecord(OVERSIZE, "as recorded")
 
     # --- predictions ------------------------------------------------------------------------------

@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from msgspec import Raw
+from msgspec import UNSET, Raw
 
 from service.core.audit.book import Book, Open
 from service.core.audit.compare import differing, shown
@@ -84,20 +84,24 @@ class Labels:
 
     def take(self, record: Record, examples: "Examples") -> None:
         """A label record was consumed."""
+        self.book.newest_label = record.offset
         try:
-            identity, label = self._model.reader.label(record)
+            identity, label, carried = self._model.reader.label(record)
             self._limited(label)
+            if carried is not None:
+                self._model.features(carried.features)
+                examples.fits(record, self.recorded())
         except BadRecord as fault:
             examples.dead(record, fault.reason)
             self.decided(Decision("invalid", None, None, record.offset))
             return
-        made = self.book.label(identity, record.offset, label)
+        made = self.book.label(identity, record.offset, label, carried)
         if made is None:
             self.apply(self.book.open[identity], record.offset, label)
             return
-        self.decided(made)
+        self.ended(made)
         if made.outcome == "parked" and (surplus := self.book.surplus_label()) is not None:
-            self.decided(surplus)
+            self.ended(surplus)
 
     def _limited(self, label: LabelValue) -> None:
         seen = self.counts.life.actual
@@ -105,8 +109,26 @@ class Labels:
         if not self._model.classes and full:
             raise BadRecord("unknown-label", "one class too many")
 
+    def ended(self, made: Decision) -> None:
+        """An id or a label came to this; a label applied late is judged by what it carried itself."""
+        if made.outcome == "applied_late":
+            assert made.id is not None
+            assert made.label_offset is not None
+            assert made.label is not None
+            assert made.features is not UNSET
+            source, raw = made.label_offset, bytes(made.features)
+            self._judged(
+                Open(made.id, source, self.book.now, made.prediction, 0, raw, 0, 0, 0), made.label, late=True
+            )
+        self.decided(made)
+
     def apply(self, entry: Open, label_offset: int, label: LabelValue) -> None:
-        """The label meets its example: counted, learned from if due, and the id is resolved."""
+        """The label meets its example."""
+        self._judged(entry, label, late=False)
+        self.decided(Decision("applied", entry.id, entry.source, label_offset, label, entry.predicted))
+
+    def _judged(self, entry: Open, label: LabelValue, *, late: bool) -> None:
+        """Counted, learned from if due, and the id is resolved."""
         mistaken = entry.predicted != label
         self.counts.judged(
             label,
@@ -115,12 +137,11 @@ class Labels:
             waiting=len(self.book.open),
         )
         self.book.resolve(entry.id, label)
-        self._learned(entry, label, mistaken=mistaken)
-        self.decided(Decision("applied", entry.id, entry.source, label_offset, label, entry.predicted))
+        self._learned(entry, label, mistaken=mistaken, late=late)
 
     # --- updates ----------------------------------------------------------------------------------
 
-    def _learned(self, entry: Open, label: LabelValue, *, mistaken: bool) -> None:
+    def _learned(self, entry: Open, label: LabelValue, *, mistaken: bool, late: bool) -> None:
         """An update must be there exactly where one is due."""
         model, p = self._model, self.partition
         x = self._features(entry.features)
@@ -136,10 +157,20 @@ class Labels:
                 clock = [count + (q == p) for q, count in enumerate(model.clock)]
                 n, raw = model.updates[p] + 1, Raw(entry.features)
                 due = Update(
-                    model.epoch, n, clock, entry.id, label, predicted, raw, entry.source, before, behind
+                    model.epoch,
+                    n,
+                    clock,
+                    entry.id,
+                    label,
+                    predicted,
+                    raw,
+                    entry.source,
+                    before,
+                    behind,
+                    late=late,
                 )
         model.clock[p] += 1
-        self._meet(entry, label, due)
+        self._meet(entry, label, due, late=late)
 
     def _features(self, raw: bytes) -> Features | None:
         try:
@@ -147,14 +178,15 @@ class Labels:
         except BadRecord:  # predicted in an older epoch, under other settings
             return None
 
-    def _meet(self, entry: Open, label: LabelValue, due: Update | None) -> None:
+    def _meet(self, entry: Open, label: LabelValue, due: Update | None, *, late: bool) -> None:
         """Compare what is due with what is recorded next, and fold the latter.
 
         Other partitions' clocks follow from the version of averaged learners only; no other learner asks for them.
         """
-        self._drop_strangers(entry)
+        at_hand = (late, entry.source, entry.id)
+        self._drop_strangers(at_hand)
         found = self.replica.peek(self.partition)
-        its_own = found is not None and (found[1].source, found[1].id) == (entry.source, entry.id)
+        its_own = found is not None and _cause(found[1]) == at_hand
         if due is None:
             self._findings.check(
                 "labels without update",
@@ -188,17 +220,23 @@ class Labels:
         if self._model.updates[self.partition] > before:
             self.counts.updated()
 
-    def _drop_strangers(self, entry: Open) -> None:
+    def _drop_strangers(self, at_hand: tuple[bool, int, str]) -> None:
         """Updates of examples that do not wait, and are not the one at hand, are due to nothing."""
         while (found := self.replica.peek(self.partition)) is not None:
             told = found[1]
-            waiting = self.book.open.get(told.id)
-            its_turn_may_come = told.source > self.book.newest_source or (
-                waiting is not None and waiting.source == told.source
-            )
-            if told.source == entry.source or its_turn_may_come:
+            if _cause(told)[:2] == at_hand[:2] or self._its_turn_may_come(told):
                 return
             self._stranger(*found)
+
+    def _its_turn_may_come(self, told: Update) -> bool:
+        """Whether its example waits, or its late label, or either may still be consumed."""
+        if told.late:
+            early = self.book.early.get(told.id)
+            return told.source > self.book.newest_label or (early is not None and early.offset == told.source)
+        waiting = self.book.open.get(told.id)
+        return told.source > self.book.newest_source or (
+            waiting is not None and waiting.source == told.source
+        )
 
     def _stranger(self, record: Record, told: Update) -> None:
         self._findings.check(
@@ -212,3 +250,8 @@ class Labels:
             if updates is not None and found[1].n > updates:
                 return
             self._stranger(*found)
+
+
+def _cause(update: Update) -> tuple[bool, int, str]:
+    """The example, or late label, that an update is due to."""
+    return update.late, update.source, update.id

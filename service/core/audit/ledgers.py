@@ -56,8 +56,8 @@ def _differences(frozen: LedgerSnapshot, book: Book, counts: Counts) -> list[str
     told = [(e.id, e.source, e.at, e.predicted, e.epoch, e.features, e.updates) for e in frozen.waiting]
     if told != waiting:
         wrong.append(_first("waiting examples", told, waiting))
-    parked = [(e.id, e.offset, e.label, e.at) for e in book.early.values()]
-    told_parked = [(e.id, e.offset, e.label, e.at) for e in frozen.parked]
+    parked = [(e.id, e.offset, e.label, e.at, e.carried) for e in book.early.values()]
+    told_parked = [(e.id, e.offset, e.label, e.at, e.carried) for e in frozen.parked]
     if told_parked != parked:
         wrong.append(_first("parked labels", told_parked, parked))
     closed = [(identity, entry.label) for identity, entry in book.closed.items()]

@@ -56,7 +56,7 @@ def _differences(
     model = replica.model
     for q, clock in enumerate(told.clock):
         ledger = found.ledgers.get(q)
-        own = None if ledger is None else ledger.tallies.epoch.examples.get("labelled")
+        own = None if ledger is None else ledger.tallies.epoch.judged
         if clock < model.clock[q] or (own is not None and clock != own):
             wrong.append(f"clock {q} is {clock}, should be {model.clock[q] if own is None else own}")
     form = by_class if isinstance(model.learner, MulticlassPerceptron) else canonical

@@ -92,7 +92,7 @@ class Walk:
         """Set the clock to the recorded one; its own entry is the labels applied in the epoch."""
         assert self._replica is not None
         model, p = self._replica.model, self._partition
-        own, told = self.counts.epoch.examples["labelled"], turn.model.clock
+        own, told = self.counts.epoch.judged, turn.model.clock
         if model.learner.averaged:
             holds = told is not None and len(told) == model.partitions and told[p] == own
             self._findings.check(
@@ -151,7 +151,7 @@ class Walk:
     def _consume(self, record: Record) -> None:
         self.book.advance(record.timestamp_ms)
         while (due := self.book.next_due()) is not None:
-            self.labels.decided(due)
+            self.labels.ended(due)
         self.counts.consumed(record.topic)
         if record.topic == "labels":
             self.labels.take(record, self.examples)
@@ -173,7 +173,7 @@ class Walk:
         ):
             self.book.advance(turn.at)
         while self.labels.undecided() and (due := self.book.next_due()) is not None:
-            self.labels.decided(due)
+            self.labels.ended(due)
         self.labels.end()
 
     # --- a turn ends ------------------------------------------------------------------------------
