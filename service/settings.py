@@ -129,6 +129,10 @@ class LearnerSettings(Section):
         "mistake",
         description="score 0: `mistake` predicts negative and updates whatever the label; else that class, update when it differs",
     )
+    window: Positive | None = Field(
+        None,
+        description="linear perceptrons and Winnow kinds: only the last so many updates of each partition count, left out by tenths; default all",
+    )
     delay_policy: Literal["rescore", "issued"] = Field(
         "rescore",
         description="`rescore`: update if the current model errs when the label comes; `issued`: if the published prediction did",

@@ -70,6 +70,10 @@ def summary(report: Report) -> str:
         ("always majority", f"{majority.mistakes}, rate {majority.mistake_rate:.4f}"),
         ("updates", f"{report.updates} (epoch {model.epoch}, by partition: {by_partition})"),
     ]
+    if model.window is not None:
+        of = f"the last {model.window} updates of each partition count"
+        now = "" if model.counting is None else f"; now {', '.join(map(str, model.counting))}"
+        rows.append(("window", of + now))
     rows += [("bound", _spelled(bound)) for bound in report.bounds]
     if report.margin_upper_bound is not None:
         rows.append(("margin", f"at most {report.margin_upper_bound:.4g}, whatever separates the updates"))

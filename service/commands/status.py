@@ -84,7 +84,9 @@ def read(log: "Log", settings: "Settings", *, fold: bool) -> "Report":
         updates[p] = tallies.epoch.updates if worked_in == epoch else 0
         newest_tallies.append((worked_in, tallies.epoch))
     if not fold:
-        return report(counts, settings.learner.kind, ModelSummary(epoch, tuple(updates)))
+        return report(
+            counts, settings.learner.kind, ModelSummary(epoch, tuple(updates), window=settings.learner.window)
+        )
     model = fold_updates(log, settings, None).model
     of_epoch = [tally for number, tally in newest_tallies if number == model.epoch]
     return report(

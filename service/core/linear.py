@@ -6,14 +6,17 @@ it by one float64 addition after the other (numpy's sum and dot, and Python 3.12
 differently), so two replicas at the same version hold the same bits.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from hashlib import sha256
 from math import isnan, sqrt
 from struct import pack
 from sys import float_info
-from typing import Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from service.core.features import Features
+
+if TYPE_CHECKING:
+    from service.core.forgetting import Window
 
 Tie = Literal["mistake", "positive", "negative"]
 
@@ -66,7 +69,11 @@ class Theta:
             row[name] = (0.0 if old is None else old) + (0.0 if value == 0.0 else scale * value)
         self._settle(name for name, _ in x)
 
-    def load(self, rows: Iterable[Mapping[str, float]]) -> None:
+    def dump(self) -> Any:
+        """The rows."""
+        return self.rows
+
+    def load(self, rows: Iterable[Any]) -> None:
         """Replace all rows, as a checkpoint held them. Raises ValueError, TypeError for what are none."""
         loaded = [{str(name): float(value) for name, value in row.items()} for row in rows]
         if len(loaded) != len(self.rows):
@@ -165,9 +172,14 @@ class Linear:
         must: Callable[[float, bool], bool] | None = None,
         step: Callable[[bool], float] = signed,
         length: Callable[[Features], float] = euclidean,
+        window: "Window | None" = None,
     ) -> None:
-        """`must(score, positive)`: whether to update; default: when the tie rule says that it errs."""
-        self._theta = Theta(partitions, weight)
+        """`must(score, positive)`: whether to update; default: when the tie rule says that it errs.
+
+        `window`: which updates count; default all.
+        """
+        self._theta = Theta(partitions, weight) if window is None else window.theta(weight)
+        self.window = window
         self._tie = tie
         self._scale = scale
         self._threshold = threshold
@@ -200,24 +212,33 @@ class Linear:
     ) -> None:
         """theta += y*x."""
         self.changes += 1
+        if self.window is not None:
+            self.window.advance(partition, (self._theta,))
         self._theta.add(partition, x, self._step(positive))
 
     def begin(self) -> None:
         """What follows can be rolled back."""
         self._theta.begin()
+        if self.window is not None:
+            self.window.begin()
 
     def rollback(self) -> None:
         """Undo what was folded since `begin`, to the bit."""
         self.changes += 1
+        if self.window is not None:
+            self.window.rollback()
         self._theta.rollback()
 
-    def dump(self) -> dict[str, list[dict[str, float]]]:
-        """Rows [P, features] of theta."""
-        return {"theta": self._theta.rows}
+    def dump(self) -> dict[str, Any]:
+        """Rows [P, features] of theta; with a window its blocks, and how many updates were folded."""
+        folded = {} if self.window is None else {"folded": self.window.folded}
+        return {"theta": self._theta.dump()} | folded
 
-    def load(self, state: Mapping[str, Sequence[Mapping[str, float]]]) -> None:
+    def load(self, state: Mapping[str, Any]) -> None:
         """Become what `dump` gave."""
         self.changes += 1
+        if self.window is not None:
+            self.window.load(state["folded"])
         self._theta.load(state["theta"])
 
     def digest(self) -> str:

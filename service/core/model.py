@@ -12,6 +12,7 @@ from msgspec import Raw, Struct
 from service.core import features
 from service.core.faults import BadLog, BadRecord, BadSnapshot
 from service.core.features import Features
+from service.core.forgetting import Window
 from service.core.inputs import ID_BYTES, InputReader
 from service.core.learners import Learner, Score, make
 from service.core.learners.mistakes import Mistake, Mistakes
@@ -86,6 +87,12 @@ class Model:
             return None
         whole = sum(self.updates)
         return max(0, whole * (whole - 1) // 2 - self.decided)
+
+    @property
+    def window(self) -> Window | None:
+        """Which updates count; None where all do."""
+        found = getattr(self.learner, "window", None)
+        return found if isinstance(found, Window) else None
 
     def version(self) -> Version:
         """What the next prediction is made with."""

@@ -64,7 +64,8 @@ def replay_passes(
             converged = done[-1].mistakes == 0 or state.model.learner.averaged
             break
         first = seen.setdefault(state.model.digest(), len(done))
-        if cycle is None and first < len(done):
+        forgot = state.model.window is not None and state.model.window.forgot
+        if cycle is None and first < len(done) and not forgot:  # what was left out can bring any theta back
             cycle = (first, len(done))
         if cycle is not None and generator is None:
             break

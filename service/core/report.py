@@ -42,6 +42,10 @@ class ModelSummary:
     features: int | None = None
     """Names whose theta is not 0."""
     digest: str | None = None
+    window: int | None = None
+    """`learner.window`; None where all updates count."""
+    counting: tuple[int, ...] | None = None
+    """Of each partition, how many updates count under the window."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,4 +151,6 @@ def summary(model: Model) -> ModelSummary:
         tuple(model.updates),
         sum(value != 0.0 for value in model.learner.theta().values()),
         model.digest(),
+        None if model.window is None else model.window.size,
+        None if model.window is None else tuple(model.window.counting()),
     )

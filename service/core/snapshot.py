@@ -62,7 +62,14 @@ def settings_digest(settings: Settings) -> str:
 
 
 def _digest(settings: Mapping[str, Any]) -> str:
-    return sha256(msgspec.json.encode(settings, order="sorted")).hexdigest()
+    """What is not set does not count, so that a new setting changes no digest until it is set."""
+    given = {
+        name: {key: value for key, value in section.items() if value is not None}
+        if isinstance(section, Mapping)
+        else section
+        for name, section in settings.items()
+    }
+    return sha256(msgspec.json.encode(given, order="sorted")).hexdigest()
 
 
 def encode(checkpoint: Checkpoint) -> bytes:

@@ -44,11 +44,12 @@ def standing(model: Model, tallies: Iterable[Tally]) -> tuple[Bound, ...]:
     """Every bound that speaks of this epoch: of all its updates, and of the mistakes in these tallies.
 
     `tallies` are the epoch's, of all partitions or of those at hand. There is none where nothing was
-    declared, where the epoch started from another one's rows, or while some updates are still to come
-    of a model that has already decided others.
+    declared, where the epoch started from another one's rows, once a window has left updates out (each theorem
+    counts all of them against one theta that holds all), or while some updates are still to come of a model that
+    has already decided others.
     """
     missing = model.missing
-    if model.based or missing is None:
+    if model.based or missing is None or (model.window is not None and model.window.forgot):
         return ()
     claim = _CLAIMS[model.settings.learner.kind](model, missing)
     if claim is None or not isfinite(claim.updates):
@@ -71,12 +72,15 @@ def _bound(claim: Claim, of: Literal["updates", "mistakes"], value: float, count
 
 
 def certificate(model: Model) -> float | None:
-    """No separator of length 1 in the learner's own space has a larger margin on the updates of this epoch.
+    """No separator of length 1 in the learner's own space has a larger margin on the updates that count.
+
+    Those are the updates of this epoch, or with a window the newest of them.
 
     Length as the learner's theorem measures it. None before an update and where no such statement is known:
     set learners, a kernel's budget, Littlestone's Winnow, Winnow with a threshold, open classes.
     """
-    updates, length = sum(model.updates), _length(model)
+    updates = sum(model.updates if model.window is None else model.window.counting())
+    length = _length(model)
     if model.based or not updates or length is None:
         return None
     return bounds.margin_upper_bound(length, updates)

@@ -206,6 +206,16 @@ class Families:
             "Margin of a unit separator as learner.gamma declares it; above margin_upper_bound, there is none.",
             registry=None,
         )
+        self.window = Gauge(
+            PREFIX + "learner_window",
+            "Most updates of each partition that count, as learner.window says.",
+            registry=None,
+        )
+        self.counting = Gauge(
+            PREFIX + "counting_updates",
+            "Updates of all partitions that count under learner.window.",
+            registry=None,
+        )
         self.version_space = Gauge(
             PREFIX + "version_space_concepts",
             "Concepts that agree with every update; at 0 none of the class does.",

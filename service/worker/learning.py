@@ -70,6 +70,8 @@ class Learning:
                 found.margin_upper_bound, found.window_margin_upper_bound, model.settings.learner.gamma
             )
             self._metrics.version_space(concepts_left(model.learner))
+            if model.window is not None:
+                self._metrics.window(model.window.size, sum(model.window.counting()))
         took = self._clock() - began
         self._next_s = began + max(EVERY_S, took / SHARE)
 
@@ -79,6 +81,7 @@ class Learning:
         self._metrics.bounds(())
         self._metrics.margin(None, None, None)
         self._metrics.version_space(None)
+        self._metrics.window(None, None)
 
 
 def _measured(model: Model, bounds: tuple[Bound, ...], weights: Mapping[str, Any]) -> Learned:
@@ -92,6 +95,8 @@ def _measured(model: Model, bounds: tuple[Bound, ...], weights: Mapping[str, Any
             tuple(model.updates),
             features,
             model.digest() if features <= MOST_DIGESTED else None,
+            None if model.window is None else model.window.size,
+            None if model.window is None else tuple(model.window.counting()),
         ),
         _hypothesis(model, weights),
         None if bounds else silence(model),

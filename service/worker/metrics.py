@@ -149,6 +149,11 @@ class Metrics:
         """How many concepts agree with all updates; None for learners of another kind."""
         self._show(self._of.version_space, concepts)
 
+    def window(self, size: int | None, counting: int | None) -> None:
+        """The learner's window, and how many updates count; None where all do."""
+        self._show(self._of.window, size)
+        self._show(self._of.counting, counting)
+
     def _show(self, gauge: Gauge, value: float | None) -> None:
         """A gauge that is on the page only while it has a value."""
         if value is not None:

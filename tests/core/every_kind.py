@@ -128,6 +128,15 @@ CASES: Mapping[str, Case] = {
     "averaged perceptron": _case("averaged-perceptron"),
     "averaged perceptron, three classes": _case("averaged-perceptron", _best, labels=THREE),
     "averaged perceptron, open classes": _case("averaged-perceptron", _best, labels=OPEN),
+    "perceptron, window": _case("perceptron", window=3),
+    "perceptron, open classes, window": _case("perceptron", _best, labels=OPEN, window=2),
+    "averaged perceptron, window": _case("averaged-perceptron", window=2),
+    "averaged perceptron, three classes, window": _case(
+        "averaged-perceptron", _best, labels=THREE, window=22
+    ),
+    "littlestone winnow, zero, window": _case(
+        "littlestone-winnow", _either, BOOLEAN, threshold=2.0, demotion="zero", relevant=2, window=2
+    ),
     "voted perceptron": _case("voted-perceptron", one_partition=True),
     "voted perceptron, budget": _case("voted-perceptron", one_partition=True, budget=3),
     "margin perceptron": _case("margin-perceptron", margin=0.7, learning_rate=0.5),

@@ -86,7 +86,9 @@ class Made:
                 again = number - 18
                 portion.append(self.feeder.label(f"i{again}", now, True, partition=again % self.partitions))
             gone = number - 16
-            if 0 <= gone < 90 and gone % 7 == 0:  # those that did not come, and some of nobody, with their content
+            if (
+                0 <= gone < 90 and gone % 7 == 0
+            ):  # those that did not come, and some of nobody, with their content
                 p = gone % self.partitions
                 content = {"features": rows[gone][0], "prediction": rows[gone - 1][1]}
                 for name in (f"i{gone}", f"u{gone}"):

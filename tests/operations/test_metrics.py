@@ -344,14 +344,19 @@ def test_what_the_loop_says_lands_on_its_series() -> None:
 def test_what_nobody_proved_is_not_on_the_page() -> None:
     """A margin, a declared margin or a version space of zero is never shown for want of one."""
     metrics = binary()
-    names = ("margin_upper_bound", "margin_upper_bound_window", "declared_margin", "version_space_concepts")
+    names = (
+        "margin_upper_bound", "margin_upper_bound_window", "declared_margin", "version_space_concepts",
+        "learner_window", "counting_updates",
+    )  # fmt: skip
     assert not [name for name in names if (name, ()) in samples(metrics)]
     for bound in (0.5, 0.25):
         metrics.margin(bound, 0.75, 0.3)
         metrics.version_space(0)
-    assert [samples(metrics)[name, ()] for name in names] == [0.25, 0.75, 0.3, 0]
+        metrics.window(100, 380)
+    assert [samples(metrics)[name, ()] for name in names] == [0.25, 0.75, 0.3, 0, 100, 380]
     metrics.margin(None, None, None)
     metrics.version_space(None)
+    metrics.window(None, None)
     assert not [name for name in names if (name, ()) in samples(metrics)]
 
 

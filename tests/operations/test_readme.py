@@ -59,6 +59,7 @@ def test_the_metrics_in_the_queries_exist() -> None:
     metrics.bounds([Bound("Novikoff", 63.5, 41, True, "updates", "R = 1")])
     metrics.margin(0.5, 0.25, 0.25)
     metrics.version_space(7)
+    metrics.window(20, 19)
     page = metrics.exposition().decode()
     named = set(re.findall(r"mistakebound_[a-z_]+[a-z]", README))
 

@@ -89,6 +89,12 @@ def label(number: int, value: bool, now: int, partitions: int = 1) -> Outgoing:
     return Outgoing("labels", number % partitions, f"i{number}".encode(), content, (), now)
 
 
+def late_label(name: str, value: bool, now: int, partition: int, features: Any) -> Outgoing:
+    """With its example's content; what it says was predicted is always false."""
+    content = {"id": name, "label": value, "features": features, "prediction": False}
+    return Outgoing("labels", partition, name.encode(), json.dumps(content).encode(), (), now)
+
+
 class Run:
     """One worker's run to the end of its input."""
 
@@ -169,7 +175,8 @@ class Recount:
         self.tallies.append(tallies)
         counted = tallies.life
         assert counted.examples["labelled"] == sum(each.outcome == "applied" for each in decisions)
-        wrong = sum(each.outcome == "applied" and each.label != each.prediction for each in decisions)
+        judged = [each for each in decisions if each.outcome in ("applied", "applied_late")]
+        wrong = sum(each.label != each.prediction for each in judged)
         assert counted.mistakes == wrong
         consumed = dict(counted.labels)
         assert consumed.pop("consumed") == sum(consumed.values()) + self._still_parked(decisions)

@@ -79,6 +79,8 @@ def canonical(state: Any) -> Any:
 
 def by_class(state: Any) -> Any:
     """A multiclass state, whose classes come in the order in which a worker first met them."""
+    if isinstance(state, dict):  # with a window
+        return canonical(state["folded"]), by_class(state["classes"])
     return sorted(
         (repr(one), canonical(theta), canonical(kappa))
         for one, theta, kappa in state

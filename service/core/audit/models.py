@@ -62,7 +62,7 @@ def _differences(
     form = by_class if isinstance(model.learner, MulticlassPerceptron) else canonical
     try:
         one = form(told.state)
-    except (TypeError, ValueError):
+    except (KeyError, TypeError, ValueError):
         one = None
     made = model.learner.dump()
     if one != form(msgspec.msgpack.decode(msgspec.msgpack.encode(made))):

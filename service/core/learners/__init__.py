@@ -158,14 +158,14 @@ KINDS: Mapping[str, Kind] = {
     "perceptron": Kind(
         _perceptron,
         "Rosenblatt 1958; lecture 6",
-        ("learning_rate", "tie", "gamma"),
+        ("learning_rate", "tie", "gamma", "window"),
         "(R/gamma)^2",
         many_classes=True,
     ),
     "averaged-perceptron": Kind(
         _averaged,
         "Freund & Schapire 1999; lecture 6",
-        ("learning_rate", "tie", "gamma"),
+        ("learning_rate", "tie", "gamma", "window"),
         "(R/gamma)^2",
         "updates",
         many_classes=True,
@@ -183,19 +183,19 @@ KINDS: Mapping[str, Kind] = {
     "margin-perceptron": Kind(
         of_settings(margin_perceptron),
         "Krauth & Mezard 1987; lecture 6",
-        ("margin", "learning_rate", "tie", "gamma"),
+        ("margin", "learning_rate", "tie", "gamma", "window"),
         "(R^2 + 2 margin/r)/gamma^2",
     ),
     "normalized-margin-perceptron": Kind(
         of_settings(normalized_margin_perceptron),
         "lecture 6",
-        ("gamma", "tie"),
+        ("gamma", "tie", "window"),
         "8/gamma^2",
         unit=True,
         needs=("gamma",),
     ),
     "one-sided-perceptron": Kind(
-        of_settings(one_sided_perceptron), "COMS 172, lecture 11", ("gamma",), "1/gamma^2", unit=True
+        of_settings(one_sided_perceptron), "COMS 172, lecture 11", ("gamma", "window"), "1/gamma^2", unit=True
     ),
     "kernel-perceptron": Kind(
         of_settings(KernelPerceptron),
@@ -206,19 +206,19 @@ KINDS: Mapping[str, Kind] = {
     "winnow": Kind(
         of_settings(winnow),
         "Littlestone 1988; Zhang 2000; CSE 446",
-        ("eta", "initial_weight", "threshold", "tie", "gamma"),
+        ("eta", "initial_weight", "threshold", "tie", "gamma", "window"),
         "KL/(eta gamma - eta^2 R^2/2)",
     ),
     "balanced-winnow": Kind(
         of_settings(balanced_winnow),
         "Littlestone 1988; Zhang 2000; CSE 446",
-        ("eta", "initial_weight", "tie", "gamma"),
+        ("eta", "initial_weight", "tie", "gamma", "window"),
         "the same on [x; -x]",
     ),
     "littlestone-winnow": Kind(
         of_settings(littlestone_winnow),
         "Littlestone 1988",
-        ("alpha", "threshold", "demotion", "tie", "variables", "relevant"),
+        ("alpha", "threshold", "demotion", "tie", "variables", "relevant", "window"),
         "3k(log2 theta + 1) + 2n/theta at alpha 2",
         boolean=True,
         needs=("threshold",),

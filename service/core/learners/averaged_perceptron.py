@@ -7,11 +7,16 @@ T labelled examples, and g the number of the example that caused an update,
     a = (T + 1) * theta - kappa,    theta = sum of y*x,    kappa = sum of g*y*x,
 
 so nothing is added up while no mistake is made. The mistake bound speaks of the updates only.
+
+With a window both sums are those of the updates that count: an update that was left out leaves the average
+too, as if learning had begun after it.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
+from typing import Any
 
 from service.core.features import Features
+from service.core.forgetting import window_of
 from service.core.linear import Theta, digest, errs, euclidean, predict, saturate
 from service.settings import LearnerSettings
 
@@ -24,8 +29,10 @@ class AveragedPerceptron:
     def __init__(self, settings: LearnerSettings, partitions: int) -> None:
         self._rate = settings.learning_rate
         self._tie = settings.tie
-        self._theta = Theta(partitions)
-        self._kappa = Theta(partitions)
+        self.window = window_of(settings, partitions)
+        self._theta, self._kappa = (
+            Theta(partitions) if self.window is None else self.window.theta() for _ in range(2)
+        )
 
     def score(self, x: Features, clock: int) -> float:
         """a.x over k features, T = `clock`."""
@@ -56,6 +63,8 @@ class AveragedPerceptron:
     ) -> None:
         """theta += y*x, kappa += g*y*x with g = `clock`."""
         sign = 1.0 if positive else -1.0
+        if self.window is not None:
+            self.window.advance(partition, (self._theta, self._kappa))
         self._theta.add(partition, x, sign)
         self._kappa.add(partition, x, sign * clock)
 
@@ -63,18 +72,25 @@ class AveragedPerceptron:
         """What follows can be rolled back."""
         self._theta.begin()
         self._kappa.begin()
+        if self.window is not None:
+            self.window.begin()
 
     def rollback(self) -> None:
         """Undo what was folded since `begin`, to the bit."""
+        if self.window is not None:
+            self.window.rollback()
         self._theta.rollback()
         self._kappa.rollback()
 
-    def dump(self) -> dict[str, list[dict[str, float]]]:
-        """Rows [P, features] of theta and of kappa."""
-        return {"theta": self._theta.rows, "kappa": self._kappa.rows}
+    def dump(self) -> dict[str, Any]:
+        """Rows [P, features] of theta and of kappa; with a window their blocks, and how many were folded."""
+        folded = {} if self.window is None else {"folded": self.window.folded}
+        return {"theta": self._theta.dump(), "kappa": self._kappa.dump()} | folded
 
-    def load(self, state: Mapping[str, Sequence[Mapping[str, float]]]) -> None:
+    def load(self, state: Mapping[str, Any]) -> None:
         """Become what `dump` gave."""
+        if self.window is not None:
+            self.window.load(state["folded"])
         self._theta.load(state["theta"])
         self._kappa.load(state["kappa"])
 

@@ -7,6 +7,7 @@ is doubled too, where the notes leave b single.
 
 from math import sinh
 
+from service.core.forgetting import window_of
 from service.core.learners.winnow import EXPONENT_LIMIT
 from service.core.linear import Linear, largest, saturate
 from service.settings import LearnerSettings
@@ -19,4 +20,6 @@ def balanced_winnow(settings: LearnerSettings, partitions: int) -> Linear:
     def weight(theta: float) -> float:
         return saturate(2.0 * initial * sinh(max(-EXPONENT_LIMIT, min(EXPONENT_LIMIT, eta * theta))))
 
-    return Linear(partitions, settings.tie, weight=weight, length=largest)
+    return Linear(
+        partitions, settings.tie, weight=weight, length=largest, window=window_of(settings, partitions)
+    )

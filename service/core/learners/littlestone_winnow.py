@@ -10,6 +10,7 @@ from math import inf
 from sys import float_info
 
 from service.core.features import Features
+from service.core.forgetting import window_of
 from service.core.linear import Linear
 from service.settings import LearnerSettings
 
@@ -30,7 +31,13 @@ def littlestone_winnow(settings: LearnerSettings, partitions: int) -> Linear:
         return 1.0 if positive else demoted
 
     return Linear(
-        partitions, settings.tie, weight=weight, threshold=settings.threshold or 0.0, step=step, length=count
+        partitions,
+        settings.tie,
+        weight=weight,
+        threshold=settings.threshold or 0.0,
+        step=step,
+        length=count,
+        window=window_of(settings, partitions),
     )
 
 

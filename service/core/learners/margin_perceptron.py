@@ -4,6 +4,7 @@ It updates whenever y * w.x < margin, also when the sign was right, so that what
 more than nothing. With unit u of margin gamma: at most (R^2 + 2*margin/r) / gamma^2 updates.
 """
 
+from service.core.forgetting import window_of
 from service.core.linear import Linear
 from service.settings import LearnerSettings
 
@@ -15,4 +16,10 @@ def margin_perceptron(settings: LearnerSettings, partitions: int) -> Linear:
     def must(score: float, positive: bool) -> bool:
         return (score if positive else -score) < margin
 
-    return Linear(partitions, settings.tie, scale=settings.learning_rate, must=must)
+    return Linear(
+        partitions,
+        settings.tie,
+        scale=settings.learning_rate,
+        must=must,
+        window=window_of(settings, partitions),
+    )

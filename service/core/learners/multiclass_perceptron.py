@@ -2,15 +2,18 @@
 
 One theta for each class; predict the class of the largest score, ties to the first. On a mistake the true
 class's theta gets + x and the predicted one's - x. With ||U||_F = 1 and gamma the least (u_y - u_k).x over
-wrong k: at most 2 (R/gamma)^2 mistakes. Open classes: a class is known from its first update on.
+wrong k: at most 2 (R/gamma)^2 mistakes. Open classes: a class is known from its first update on, and with a
+window as long as one counts.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
 from hashlib import sha256
 from math import fsum, sqrt
 from struct import pack
+from typing import Any
 
 from service.core.features import Features
+from service.core.forgetting import window_of
 from service.core.linear import Theta, euclidean, saturate
 from service.settings import LabelValue, LearnerSettings
 
@@ -26,8 +29,12 @@ class MulticlassPerceptron:
         self._rate = settings.learning_rate
         self._partitions = partitions
         self._declared = tuple(classes)
-        self._theta: dict[LabelValue, Theta] = {one: Theta(partitions) for one in classes}
-        self._kappa: dict[LabelValue, Theta] = {one: Theta(partitions) for one in classes}
+        self.window = window_of(settings, partitions)
+        self._theta: dict[LabelValue, Theta] = {one: self._sums() for one in classes}
+        self._kappa: dict[LabelValue, Theta] = {one: self._sums() for one in classes}
+
+    def _sums(self) -> Theta:
+        return Theta(self._partitions) if self.window is None else self.window.theta()
 
     def score(self, x: Features, clock: int) -> list[float]:
         """One score for each known class, over k features."""
@@ -56,6 +63,8 @@ class MulticlassPerceptron:
         self, partition: int, x: Features, label: LabelValue, clock: int, predicted: LabelValue | None
     ) -> None:
         """theta_label += x, theta_predicted -= x; kappa likewise, times `clock`."""
+        if self.window is not None:
+            self.window.advance(partition, self._all())
         for one, sign in ((label, 1.0), (predicted, -1.0)):
             if one is not None:
                 self._of(self._theta, one).add(partition, x, sign)
@@ -63,7 +72,7 @@ class MulticlassPerceptron:
 
     def _of(self, thetas: dict[LabelValue, Theta], one: LabelValue) -> Theta:
         if one not in thetas:
-            thetas[one] = Theta(self._partitions)
+            thetas[one] = self._sums()
         return thetas[one]
 
     def _known(self) -> Sequence[LabelValue]:
@@ -75,9 +84,13 @@ class MulticlassPerceptron:
         """What follows can be rolled back."""
         for theta in self._all():
             theta.begin()
+        if self.window is not None:
+            self.window.begin()
 
     def rollback(self) -> None:
         """Undo what was folded since `begin`, to the bit."""
+        if self.window is not None:
+            self.window.rollback()
         for theta in self._all():
             theta.rollback()
         self._forget_unknown()
@@ -92,16 +105,21 @@ class MulticlassPerceptron:
     def _all(self) -> Iterable[Theta]:
         return (*self._theta.values(), *self._kappa.values())
 
-    def dump(self) -> list[tuple[LabelValue, list[dict[str, float]], list[dict[str, float]]]]:
-        """(class, rows of theta [P, features], rows of kappa) for each known class."""
-        return [(one, self._theta[one].rows, self._kappa[one].rows) for one in self._known()]
+    def dump(self) -> Any:
+        """(class, rows of theta [P, features], rows of kappa) for each known class.
 
-    def load(
-        self, state: Sequence[tuple[LabelValue, Sequence[Mapping[str, float]], Sequence[Mapping[str, float]]]]
-    ) -> None:
+        With a window their blocks, and how many updates were folded.
+        """
+        rows = [(one, self._theta[one].dump(), self._kappa[one].dump()) for one in self._known()]
+        return rows if self.window is None else {"classes": rows, "folded": self.window.folded}
+
+    def load(self, state: Any) -> None:
         """Become what `dump` gave."""
-        self._theta = {one: Theta(self._partitions) for one in self._declared}
-        self._kappa = {one: Theta(self._partitions) for one in self._declared}
+        if self.window is not None:
+            self.window.load(state["folded"])
+            state = state["classes"]
+        self._theta = {one: self._sums() for one in self._declared}
+        self._kappa = {one: self._sums() for one in self._declared}
         for one, theta, kappa in state:
             self._of(self._theta, one).load(theta)
             self._of(self._kappa, one).load(kappa)

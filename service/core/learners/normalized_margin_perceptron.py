@@ -7,6 +7,7 @@ updates. ||w||^2 is summed by `math.fsum`, which rounds once whatever the order,
 
 from math import fsum, sqrt
 
+from service.core.forgetting import window_of
 from service.core.linear import Linear
 from service.settings import LearnerSettings
 
@@ -23,5 +24,5 @@ def normalized_margin_perceptron(settings: LearnerSettings, partitions: int) -> 
         norm = known[learner.changes]
         return norm == 0.0 or (score if positive else -score) / norm < half
 
-    learner = Linear(partitions, settings.tie, must=must)
+    learner = Linear(partitions, settings.tie, must=must, window=window_of(settings, partitions))
     return learner

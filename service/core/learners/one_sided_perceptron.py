@@ -4,10 +4,11 @@ It asks whether w.z <= 0 and then adds z; that is the perceptron's update with t
 vectors, BIAS counted in the length. With a unit w* of w*.z >= g for all z: at most 1/g^2 updates.
 """
 
+from service.core.forgetting import window_of
 from service.core.linear import Linear
 from service.settings import LearnerSettings
 
 
 def one_sided_perceptron(settings: LearnerSettings, partitions: int) -> Linear:
     """No parameters; features must have unit length."""
-    return Linear(partitions, "mistake")
+    return Linear(partitions, "mistake", window=window_of(settings, partitions))

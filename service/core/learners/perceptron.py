@@ -5,10 +5,13 @@ With ||x|| <= R and a unit vector u that separates by a margin gamma, it makes a
 mistakes (Novikoff 1962). The learning rate r scales every weight and changes no decision.
 """
 
+from service.core.forgetting import window_of
 from service.core.linear import Linear
 from service.settings import LearnerSettings
 
 
 def perceptron(settings: LearnerSettings, partitions: int) -> Linear:
     """`settings.learning_rate` is r > 0."""
-    return Linear(partitions, settings.tie, scale=settings.learning_rate)
+    return Linear(
+        partitions, settings.tie, scale=settings.learning_rate, window=window_of(settings, partitions)
+    )

@@ -10,6 +10,19 @@ from service.core.learners import KINDS, concepts, variables_of
 from service.core.learners.elimination import CLASSES
 from service.settings import LearnerSettings, Settings
 
+_NO_WINDOW = {
+    "kernel-perceptron": (
+        "keeps its mistakes one by one, and forgets them one by one",
+        "Set learner.budget: so many of the last mistakes of each partition count",
+    ),
+    "voted-perceptron": (
+        "has vectors that rest on all mistakes before them",
+        "Take the averaged-perceptron, or learner.budget for its votes",
+    ),
+}
+_ABSORBING = ("strikes out for good: what one update struck out, others may have too", "Leave it out")
+"""Set learners."""
+
 
 class Unmet(NamedTuple):
     """A setting that does not go with the learner."""
@@ -48,6 +61,9 @@ def unmet(settings: Settings, partitions: int | None = None) -> Iterator[Unmet]:
         yield Unmet("features.normalize", f"{learner.kind} takes Boolean features only", 'Set it to "none"')
     if kind.boolean and settings.features.scale:
         yield Unmet("features.scale", f"{learner.kind} takes Boolean features only", "Leave it out")
+    if learner.window is not None and "window" not in kind.parameters:
+        wrong, remedy = _NO_WINDOW.get(learner.kind, _ABSORBING)
+        yield Unmet("learner.window", f"{learner.kind} {wrong}", remedy)
     if kind.zero_delay and learner.delay_policy == "issued":
         yield Unmet(
             "learner.delay_policy",

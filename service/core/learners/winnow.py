@@ -7,6 +7,7 @@ w_d <- w_d * exp(eta * y * x_d). With non-negative x and threshold 0 it never pr
 
 from math import exp
 
+from service.core.forgetting import window_of
 from service.core.linear import Linear, largest, saturate
 from service.settings import LearnerSettings
 
@@ -22,5 +23,10 @@ def winnow(settings: LearnerSettings, partitions: int) -> Linear:
         return saturate(initial * exp(max(-EXPONENT_LIMIT, min(EXPONENT_LIMIT, eta * theta))))
 
     return Linear(
-        partitions, settings.tie, weight=weight, threshold=settings.threshold or 0.0, length=largest
+        partitions,
+        settings.tie,
+        weight=weight,
+        threshold=settings.threshold or 0.0,
+        length=largest,
+        window=window_of(settings, partitions),
     )
