@@ -203,6 +203,16 @@ _TYPES: Mapping[Topic, tuple[type[Struct], ...]] = {
 _NEEDED = {"Example": "features", "Label": "label"}
 """The id may be the record's key instead."""
 
+_CLASS: dict[str, Any] = {"type": ["boolean", "integer", "string"]}
+_CARRIED: dict[str, Any] = {
+    "if": {
+        "required": ["features", "prediction"],
+        "properties": {"features": {"not": {"type": "null"}}, "prediction": {"not": {"type": "null"}}},
+    },
+    "then": {"properties": {"features": features.SCHEMA, "prediction": _CLASS}},
+}
+"""Features and prediction of a label are its content only together."""
+
 encode: Callable[[Any], bytes] = msgspec.json.Encoder().encode
 _prediction = msgspec.json.Decoder(Prediction).decode
 _outcomes = msgspec.json.Decoder(Outcomes).decode
@@ -216,13 +226,13 @@ def schemas() -> Mapping[Topic, dict[str, Any]]:
     for topic, types in _TYPES.items():
         parts, definitions = msgspec.json.schema_components(types, ref_template="#/$defs/{name}")
         for name, definition in definitions.items():
-            if "features" in definition.get("properties", {}):
+            if "features" in definition.get("properties", {}) and name != "Label":
                 definition["properties"]["features"] = features.SCHEMA
             if name in _NEEDED:  # decoded as absent, so that its absence can be a reason of its own
                 definition["required"] = [_NEEDED[name]]
             if name == "Label":
-                definition["properties"]["label"] = {"type": ["boolean", "integer", "string"]}
-                definition["properties"]["prediction"] = {"type": ["boolean", "integer", "string", "null"]}
+                definition["properties"]["label"] = _CLASS
+                definition.update(_CARRIED)
         found[topic] = {
             "$schema": "https://json-schema.org/draft/2020-12/schema",
             "title": topic,

@@ -61,6 +61,8 @@ def lively() -> Fed:
         feeder.label(7, next(at), False),
         feeder.label(7, next(at), 1),
         feeder.label("c", 90_000, -1),
+        feeder.label("late", 90_001, True, features={"x": 1}, prediction=False),
+        feeder.example("e", 9_000_000),
         max_records=2,
     )
 
@@ -121,6 +123,9 @@ def test_an_epochs_first_record_is_in_the_schema_of_updates() -> None:
         ("labels", {"id": "a", "label": True}),
         ("labels", {"id": 7, "label": -1}),
         ("labels", {"label": "spam", "more": []}),
+        ("labels", {"id": "a", "label": True, "features": {"x": 1}, "prediction": False}),
+        ("labels", {"id": "a", "label": True, "features": ["free"], "prediction": None}),
+        ("labels", {"id": "a", "label": True, "features": 3}),
     ],
 )
 def test_what_users_may_write_is_in_the_schemas(topic: Topic, value: Any) -> None:
@@ -144,6 +149,8 @@ WRONG: list[tuple[Topic, Any]] = [
     ("labels", {"id": "a", "label": None}),
     ("labels", {"id": "a", "label": 0.5}),
     ("labels", {"id": ["a"], "label": True}),
+    ("labels", {"id": "a", "label": True, "features": 3, "prediction": True}),
+    ("labels", {"id": "a", "label": True, "features": {}, "prediction": 0.5}),
 ]
 
 

@@ -171,7 +171,7 @@ def test_a_report_has_these_members_in_this_order() -> None:
         "duplicate": 0,
         "invalid": 0,
     }
-    assert list(told["model"]) == ["epoch", "updates", "features", "digest"]
+    assert list(told["model"]) == ["epoch", "updates", "features", "digest", "window", "counting"]
     assert told["learner"] == "perceptron"
     assert told["mistake_rate"] == told["mistakes"] / 60
     assert list(told["baselines"]["majority"]) == ["mistakes", "mistake_rate"]

@@ -176,6 +176,14 @@ class Partition:
         outcome, identity, label = decision["outcome"], decision["id"], decision["label"]
         if outcome == "applied":
             self._apply(decision, where)
+        elif outcome == "applied_late":
+            assert was_parked or self.values[identity] is None, where
+            assert (
+                json.loads(self.inputs["labels"][decision["label_offset"]].value or b"")["features"]
+                == (decision["features"])
+            ), where
+            self.values[identity] = label
+            self._count(decision)
         elif outcome == "unmatched":
             assert was_parked, where
             del self.values[identity]
@@ -193,10 +201,13 @@ class Partition:
         self._end(source, "labelled", where)
         self.values[identity] = self.found.judged[identity] = label
         self.applied.append((source, decision))
-        seen = self.tally["actual"]
+        self._count(decision)
+
+    def _count(self, decision: Json) -> None:
+        label, seen = decision["label"], self.tally["actual"]
         self.tally["majority_mistakes"] += (seen["true"] > seen["false"]) is not label
         seen[json.dumps(label)] += 1
-        self.tally["mistakes"] += published["prediction"] is not label
+        self.tally["mistakes"] += decision["prediction"] is not label
 
     def _end(self, source: int, outcome: str, where: str) -> None:
         assert source not in self.ended, f"{where}: the example was {self.ended[source]} before"
