@@ -180,6 +180,10 @@ class BatchSettings(Section):
     max_records: Positive = Field(
         4_000, description="a step closes after so many records, expiries and unparkings"
     )
+    max_bytes: Positive = Field(
+        16_000_000,
+        description="and after so many bytes to be written; four times as much input is buffered at most",
+    )
     max_delay: Duration = Field(timedelta(milliseconds=50), description="a step closes after so long")
 
 

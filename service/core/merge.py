@@ -17,17 +17,28 @@ Side = tuple[Topic, int]
 class Merge:
     """Buffers of both inputs of the owned partitions. All buffered records are of one generation."""
 
-    def __init__(self, partitions: Iterable[int], capacity: int = 8_000) -> None:
+    def __init__(
+        self, partitions: Iterable[int], capacity: int = 8_000, capacity_bytes: int = 64_000_000
+    ) -> None:
+        """`capacity` records of each side, `capacity_bytes` of all together: what comes beyond is paused."""
         self._buffers: dict[int, tuple[deque[Record], deque[Record]]] = {
             p: (deque(), deque()) for p in sorted(partitions)
         }
+        self._bytes = {p: [0, 0] for p in self._buffers}
         self._capacity = capacity
+        self._capacity_bytes = capacity_bytes // max(1, 2 * len(self._buffers))
+        """Of each side."""
         self.paused: set[Side] = set()
 
-    def add(self, records: Iterable[Record]) -> None:
-        """Buffer what a poll brought, in its order."""
+    def add(self, records: Iterable[Record]) -> int:
+        """Buffer what a poll brought, in its order; returns its size in bytes."""
+        added = 0
         for record in records:
-            self._buffers[record.partition][record.topic == "labels"].append(record)
+            is_label, size = record.topic == "labels", _size(record)
+            self._buffers[record.partition][is_label].append(record)
+            self._bytes[record.partition][is_label] += size
+            added += size
+        return added
 
     def buffered(self) -> list[int]:
         """Partitions with something to do, ascending."""
@@ -56,19 +67,29 @@ class Merge:
 
     def take(self, record: Record) -> None:
         """Consume the record that `peek` gave."""
-        taken = self._buffers[record.partition][record.topic == "labels"].popleft()
+        is_label = record.topic == "labels"
+        taken = self._buffers[record.partition][is_label].popleft()
         assert taken is record
+        self._bytes[record.partition][is_label] -= _size(record)
 
     def pausing(self) -> tuple[set[Side], set[Side]]:
-        """(sides to pause, sides to resume): a side over its capacity waits until it is half empty."""
+        """(sides to pause, sides to resume): a side over one of its capacities waits until both are half free."""
         pause: set[Side] = set()
         resume: set[Side] = set()
         for p, both in self._buffers.items():
             topics: tuple[Topic, Topic] = ("examples", "labels")
-            for topic, buffer in zip(topics, both, strict=True):
-                if len(buffer) >= self._capacity and (topic, p) not in self.paused:
-                    pause.add((topic, p))
-                elif len(buffer) <= self._capacity // 2 and (topic, p) in self.paused:
+            for topic, buffer, size in zip(topics, both, self._bytes[p], strict=True):
+                if (topic, p) not in self.paused:
+                    if len(buffer) >= self._capacity or size >= self._capacity_bytes:
+                        pause.add((topic, p))
+                elif len(buffer) <= self._capacity // 2 and size <= self._capacity_bytes // 2:
                     resume.add((topic, p))
         self.paused = (self.paused | pause) - resume
         return pause, resume
+
+
+def _size(record: Record) -> int:
+    size = len(record.value or b"") + len(record.key or b"")
+    if record.headers:
+        size += sum(len(name) + len(content or b"") for name, content in record.headers)
+    return size

@@ -30,6 +30,8 @@ def step(
 ) -> Step | None:
     """Take up to about `max_records` records, expiries and unparkings; None when nothing can be taken.
 
+    No more is taken once `batch.max_bytes` are to be written, shared out among the partitions alike.
+
     `drained`: empty sides known to have nothing more (see `Merge.dry`). `explain`: scores of single features
     that may be taken to explain mistakes (`service/core/explain.py`); it changes nothing else.
     """
@@ -41,9 +43,10 @@ def step(
     outputs: list[Outgoing] = []
     positions: dict[int, Position] = {}
     allowance = max(1, max_records // len(partitions))
+    room = state.settings.batch.max_bytes // len(partitions)
     for partition in partitions:
         turn = Turn(state, partition, counts, explain // len(partitions))
-        turn.run(merge, drained, allowance)
+        turn.run(merge, drained, allowance, room)
         positions[partition] = turn.close(outputs)
     return Step(
         Transaction(outputs, positions), counts.facts(), tuple(partitions), sum(counts.consumed.values())

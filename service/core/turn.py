@@ -54,12 +54,16 @@ class Turn:
         self.order: list[int] = [0]
         self.outputs: list[Outgoing] = []
         self.explaining = Explaining(explain)
+        self.sized = self.bytes = 0
         self.ledger.begin()
         self.tallies = self.ledger.tallies
         self.sizes = Sizes(state.model, state.limits)
 
-    def run(self, merge: Merge, drained: Collection[Side], allowance: int) -> None:
-        """Steps 1 to 5 of the ledger's rules, record after record, while the allowance lasts."""
+    def run(self, merge: Merge, drained: Collection[Side], allowance: int, room: int) -> None:
+        """Steps 1 to 5 of the ledger's rules, record after record, while the allowance lasts.
+
+        It ends, too, once what is to be written takes `room` bytes; so one record is always taken.
+        """
         ledger = self.ledger
         while allowance > 0 and (record := merge.peek(self.partition, drained)) is not None:
             ledger.stream_time = max(ledger.stream_time, record.timestamp_ms)
@@ -68,14 +72,21 @@ class Turn:
                 allowance -= 1
             while allowance > 0 and (alone := ledger.overdue_label()) is not None:
                 self._unmatched(alone.id)
-                allowance -= 1
+                allowance = 0 if self._writes() >= room else allowance - 1
             if allowance <= 0:
                 return  # the record waits for the next step, at the time that it brought
             merge.take(record)
             self._consume(record)
-            allowance -= 1
+            allowance = 0 if self._writes() >= room else allowance - 1
             while (surplus := ledger.surplus_example()) is not None:
                 self._give_up(surplus, "evicted")
+
+    def _writes(self) -> int:
+        """Bytes to be written so far; small decisions aside, whose number the allowance limits."""
+        for place in range(self.sized, len(self.outputs)):
+            self.bytes += len(self.outputs[place].value or b"")
+        self.sized = len(self.outputs)
+        return self.bytes
 
     def close(self, outputs: list[Outgoing]) -> Position:
         """Add this turn's records to the step's, `outcomes` last; returns where the partition stands."""
@@ -201,6 +212,7 @@ class Turn:
             self._decide_label(again, identity, record.offset, label)
             return
         ledger.park(identity, record.offset, label, carried)
+        self.bytes += 0 if carried is None else len(carried.features)
         self.decisions.append(
             Decision(
                 "parked",
@@ -237,6 +249,7 @@ class Turn:
         """From the label record's own content: what epoch made that prediction is not known."""
         features, predicted = carried
         entry = Waiting(identity, label_offset, self.ledger.stream_time, predicted, NO_EPOCH, features, 0, 0)
+        self.bytes += len(features)
         self._judge(entry, label, late=True)
         self._count_label("applied_late")
         self.decisions.append(

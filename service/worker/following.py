@@ -9,8 +9,10 @@ from service.core.records import Record
 from service.log.protocol import Log, Refused
 
 WAITING_BATCHES = 64
-"""Read ahead at most so many batches; beyond that reading waits for the loop."""
+WAITING_BYTES = 64_000_000
+"""Read ahead until so many batches or bytes wait; beyond that reading waits for the loop."""
 GIVE_UP_S = 0.2
+PAUSE_S = 0.01
 
 
 class Following:
@@ -21,6 +23,8 @@ class Following:
         self._log, self._partitions = log, tuple(starts)
         self._batches = log.follow({("updates", p): start for p, start in starts.items()})
         self._come: queue.Queue[Sequence[Record] | Exception] = queue.Queue(WAITING_BATCHES)
+        self._read_bytes = self._taken_bytes = 0
+        """Each written by one thread only: what was read, and what the loop has taken."""
         self._closed = threading.Event()
         self._thread = threading.Thread(target=self._read, name="following", daemon=True)
         self._thread.start()
@@ -37,6 +41,7 @@ class Following:
                 return
             if isinstance(come, Exception):
                 raise come
+            self._taken_bytes += _size(come)
             for record in come:
                 if not fold.fold(record.partition, (record,)):
                     raise Refused(
@@ -58,7 +63,10 @@ class Following:
         try:
             for batch in self._batches:
                 if batch:
+                    self._read_bytes += _size(batch)
                     self._give(batch)
+                while self._read_bytes - self._taken_bytes >= WAITING_BYTES and not self._closed.is_set():
+                    self._closed.wait(PAUSE_S)
                 if self._closed.is_set():
                     break
         except Exception as error:  # noqa: BLE001 - it is the loop's to handle: it meets it in `fold_into`
@@ -71,3 +79,7 @@ class Following:
             except queue.Full:
                 continue
             return
+
+
+def _size(batch: Sequence[Record]) -> int:
+    return sum(len(record.value or b"") for record in batch)

@@ -150,7 +150,7 @@ class Worker:
         """Buffer until a step's worth is there, its time is up, or input is idle."""
         batch = self._settings.batch
         closing = time.monotonic() + batch.max_delay.total_seconds()
-        buffered = 0
+        buffered = size = 0
         timeout_s = 0.0 if self._merge.buffered() else POLL_S
         while True:
             polled = session.poll(timeout_s)
@@ -159,9 +159,10 @@ class Worker:
             if polled.generation != self._generation:
                 self._assigned(session, polled)
                 return polled
-            self._merge.add(polled.records)
+            size += self._merge.add(polled.records)
             buffered += len(polled.records)
-            if not polled.records or buffered >= batch.max_records or time.monotonic() >= closing:
+            full = buffered >= batch.max_records or size >= batch.max_bytes
+            if full or not polled.records or time.monotonic() >= closing:
                 return polled
             timeout_s = 0.0
 
@@ -171,7 +172,8 @@ class Worker:
         before = set() if self.held is None else set(self.held.state.ledgers)
         for partition in before - set(polled.partitions):
             self._metrics.revoked(partition)
-        self._merge = Merge(polled.partitions, capacity=2 * self._settings.batch.max_records)
+        batch = self._settings.batch
+        self._merge = Merge(polled.partitions, 2 * batch.max_records, 4 * batch.max_bytes)
         began = time.monotonic()
         self._follow(())
         self.held = self._take_over(session, polled.partitions)
@@ -254,7 +256,7 @@ class Worker:
             self._metrics.transaction("stale", time.monotonic() - opened)
             self._metrics.rebuilt("stale")
             self.held.state.rollback(result.partitions)
-            self._merge = Merge(self.held.state.ledgers)
+            self._merge = Merge(())
             self._generation = -1
             return "stale"
         except (Fenced, TransactionFailed, Unreachable) as error:

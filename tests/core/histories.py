@@ -50,7 +50,10 @@ def random_settings(random: Random, case: Case) -> Settings:
                 "max_waiting": random.choice((1, 2, 4, 1000)),
                 "remember": random.choice((1, 2, 3, 5, 1000)),
             },
-            "batch": {"max_records": random.choice((1, 2, 3, 5, 8, 1000))},
+            "batch": {
+                "max_records": random.choice((1, 2, 3, 5, 8, 1000)),
+                "max_bytes": random.choice((500, *4 * (1_000_000,))),
+            },
         }
     )
 

@@ -100,6 +100,22 @@ def test_a_side_over_its_capacity_is_paused_until_it_is_half_empty() -> None:
     assert merge.paused == set()
 
 
+def test_large_records_are_paused_by_their_bytes() -> None:
+    """All sides together share the capacity; what is taken makes room again."""
+    merge = Merge([0, 1], capacity=100, capacity_bytes=4_000)
+    one = Record("examples", 0, 0, 1, b"k" * 100, b"v" * 300, (("name", b"c" * 96),))
+    assert merge.add([one]) == 500
+    assert merge.pausing() == (set(), set())
+    merge.add([one._replace(offset=1)])
+    assert merge.pausing() == ({("examples", 0)}, set())
+    merge.add([one._replace(partition=1)])
+    assert merge.pausing() == (set(), set())
+    record = merge.peek(0, {("labels", 0)})
+    assert record is not None
+    merge.take(record)
+    assert merge.pausing() == (set(), {("examples", 0)})
+
+
 times = st.lists(st.integers(-1, 30), max_size=25)
 
 

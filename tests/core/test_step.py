@@ -30,6 +30,27 @@ def held(state: State) -> Any:
     return deepcopy((rows, state.model.version(), state.model.clock, state.model.digest(), ledgers))
 
 
+def test_a_step_closes_after_so_many_bytes_to_be_written() -> None:
+    """Predictions by their examples' features, updates by those that waited; decisions are the same."""
+    told = []
+    for most in (1, 50_000, 10**9):
+        f = Feeder(batch={"max_bytes": most}, labels={"parking": 0})
+        large = ["x" * 10_000]
+        records = [
+            *(f.example(n, 1, large) for n in range(20)),
+            *(f.label(n, 2, n % 2 == 0) for n in range(20)),
+            *(f.label(f"late{n}", 3 + n, features=large, prediction=False) for n in range(20)),
+        ]
+        fed = f.feed(*records)
+        sizes = [sum(len(o.value or b"") for o in one.transaction.outputs) for one in fed.steps]
+        assert max(sizes) < max(most, 1) + 50_000 or most == 10**9
+        assert (len(fed.steps) == 1) is (most == 10**9)
+        assert all(one.consumed or one.transaction.outputs for one in fed.steps)
+        told.append(fed.told)
+        f.balance()
+    assert told[0] == told[1] == told[2]
+
+
 def summary(feeder: Feeder, fed: Fed) -> Any:
     """Decisions, predictions, updates and what is held, without positions in the outputs."""
     rows = [
