@@ -193,7 +193,8 @@ class WorkerStatus:
     """`margin_upper_bound` on the newest updates alone."""
     declared_margin: float | None
     mistakes: tuple[MistakeTold, ...]
-    """The newest, newest first; of one step the first few of each partition."""
+    """The newest, newest first; of one step the first few of each partition, and
+    fewer where they come by the thousand."""
     history: tuple[History, ...]
     """Finest first."""
     notices: tuple[Notice, ...]

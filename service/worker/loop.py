@@ -11,7 +11,6 @@ from typing import Literal, cast
 
 import structlog
 
-from service.core.explain import MOST_TERMS
 from service.core.faults import BadLog, BadSnapshot
 from service.core.merge import Merge
 from service.core.records import INPUTS
@@ -240,7 +239,7 @@ class Worker:
         drained = session.drained(dry) if dry else set()
         began = time.monotonic()
         most = self._settings.batch.max_records
-        explain = 0 if self._board is None else MOST_TERMS
+        explain = 0 if self._board is None else self._board.allowance()
         result = step(self.held.state, self._merge, drained, most, explain)
         if result is None:
             return None

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from math import inf
 
+from service.core.explain import MOST_TERMS
 from service.core.facts import StepFacts
 from service.core.fold import Fold
 from service.core.ledger import Ledger
@@ -20,6 +21,8 @@ from service.worker.learning import Learned
 from service.worker.page_history import Recent
 
 EVERY_S = 0.5
+TERMS_PER_S = 5_000
+"""Scores of single features that explaining mistakes may cost: less than a hundredth of the time."""
 KEPT = 10
 """Mistakes kept."""
 
@@ -53,12 +56,21 @@ class Board:
         self._learned: Learned | None = None
         self._measured_at: float | None = None
         self._shown_s = -inf
+        self._allowed_s, self._allowed = clock(), float(MOST_TERMS)
         self.started_at = clock()
         self.shown = self._taken(None, None)
+
+    def allowance(self) -> int:
+        """How many scores the next step may take to explain mistakes; they come back with time."""
+        now_s = self._clock()
+        gained = max(0.0, now_s - self._allowed_s) * TERMS_PER_S
+        self._allowed_s, self._allowed = now_s, min(MOST_TERMS, self._allowed + gained)
+        return int(self._allowed)
 
     def stepped(self, facts: StepFacts) -> None:
         """A step was committed."""
         self._stepped_at = self._clock()
+        self._allowed -= sum(max(1, one.features) for one in facts.mistakes_told)
         self._recent.add(self._stepped_at, facts)
         self._mistakes.extend(facts.mistakes_told)
 

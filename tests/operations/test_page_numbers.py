@@ -12,7 +12,7 @@ from service.core.records import INPUTS
 from service.core.replay import Row, as_stream, fresh, replay_rows
 from service.core.report import Bound
 from service.core.silence import silence
-from service.core.status import CheckpointStatus, History, PartitionStatus
+from service.core.status import CheckpointStatus, History, MistakeTold, PartitionStatus
 from service.core.step import step
 from service.settings import Settings
 from service.worker.health import Health
@@ -278,6 +278,22 @@ def test_a_snapshot_does_not_change_when_the_worker_goes_on() -> None:
     now = 1.0 + EVERY_S
     board.show(state, Fold(settings_of(), 1), None)
     assert board.shown.report.labelled == 3
+
+
+def test_explaining_has_an_allowance_that_comes_back_with_time() -> None:
+    """A stream of mistakes costs so many scores a second and no more; a clock that goes back gives none."""
+    now = 0.0
+    board = Board("perceptron", lambda: now)
+    assert board.allowance() == 1_000
+    wide = MistakeTold("x", 0, True, False, 0, 1.0, 0.0, 900, ())
+    board.stepped(StepFacts(mistakes_told=[wide]))
+    assert board.allowance() == 100
+    now = 0.1
+    assert board.allowance() == 600
+    now = 0.0
+    assert board.allowance() == 600
+    now = 9.0
+    assert board.allowance() == 1_000
 
 
 def test_a_worker_that_holds_nothing_says_so_and_keeps_its_history() -> None:

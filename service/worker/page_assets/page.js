@@ -120,7 +120,7 @@ function showFigures(status, worker) {
   say("updates", count(status.updates));
   const bound = status.bounds.find((each) => each.of === "updates");
   const epoch = status.epoch ? `epoch ${status.epoch.number}` : "";
-  say("updates-of", bound ? `${epoch}; ${bound.holds ? "at most" : "above the bound"} ${number(bound.value)}` : epoch);
+  say("updates-of", bound ? `${epoch}: ${count(bound.count)}${bound.holds ? " of at most" : ", above the bound"} ${number(bound.value)}` : epoch);
   say("waiting", count(status.waiting));
   const most = worker.max_delay_seconds === null ? "" : ` of ${duration(worker.max_delay_seconds)}`;
   say("waiting-of", oldest.length ? `oldest ${duration(Math.max(...oldest))}${most}` : "none");
