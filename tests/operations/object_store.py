@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import obstore
+import trustme
 from obstore.store import S3Store
 
 ACCESS, SECRET = "mistakebound-tests", "not-to-be-seen-anywhere"
@@ -23,6 +24,10 @@ class Store(NamedTuple):
     """A running store with an empty bucket."""
 
     endpoint: str
+    encrypted: str
+    """The same over TLS."""
+    authority: Path
+    """Who signed its certificate."""
 
     @property
     def environment(self) -> dict[str, str]:
@@ -51,16 +56,23 @@ class Store(NamedTuple):
 def running(folder: Path) -> Iterator[Store]:
     """A store that keeps its data in `folder`, on free ports of 127.0.0.1."""
     (folder / "data").mkdir(parents=True)
-    ports = free_ports(2 * len(PORTS))
+    *ports, encrypted = free_ports(2 * len(PORTS) + 1)
+    authority = _certified(folder)
     arguments = [f"-{name}={port}" for name, port in zip(PORTS, ports, strict=False)]
     arguments += [f"-{name}.grpc={port}" for name, port in zip(PORTS, ports[len(PORTS) :], strict=True)]
     command = [
         Path(sys.executable).with_name("weed"),
         *("mini", "-ip=127.0.0.1", "-ip.bind=127.0.0.1", f"-dir={folder / 'data'}", f"-bucket={BUCKET}"),
+        *(
+            f"-s3.port.https={encrypted}",
+            f"-s3.cert.file={folder / 'cert'}",
+            f"-s3.key.file={folder / 'key'}",
+        ),
         *("-s3.port.iceberg=0", "-s3.port.lance=0", "-webdav=false", "-admin.ui=false", *arguments),
     ]
     quiet = {"AWS_ACCESS_KEY_ID": ACCESS, "AWS_SECRET_ACCESS_KEY": SECRET}
-    store = Store(f"http://127.0.0.1:{ports[PORTS.index('s3.port')]}")
+    plain = f"http://127.0.0.1:{ports[PORTS.index('s3.port')]}"
+    store = Store(plain, f"https://127.0.0.1:{encrypted}", authority)
     with (folder / "log").open("wb") as log:
         process = subprocess.Popen(
             command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, env={**os.environ, **quiet}
@@ -87,6 +99,16 @@ def free_ports(count: int) -> list[int]:
     for each in sockets:
         each.close()
     return found
+
+
+def _certified(folder: Path) -> Path:
+    """A key and a certificate in the folder, and beside them that of who signed it."""
+    authority = trustme.CA()
+    own = authority.issue_cert("127.0.0.1")
+    own.private_key_pem.write_to_path(folder / "key")
+    own.cert_chain_pems[0].write_to_path(folder / "cert")
+    authority.cert_pem.write_to_path(folder / "authority")
+    return folder / "authority"
 
 
 def _wait(process: subprocess.Popen[bytes], store: Store, log: Path) -> None:

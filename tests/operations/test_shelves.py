@@ -351,6 +351,20 @@ def test_a_store_that_does_not_serve_is_an_error_in_time(
     shelf.prepare()  # a store may be away when the work begins
 
 
+def test_an_encrypted_store_must_show_a_certificate_that_is_trusted(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of a public authority, or of the one in SSL_CERT_FILE; nothing is said to another."""
+    for name, value in store.environment.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setenv("AWS_ENDPOINT_URL", store.encrypted)
+    url = f"s3://{BUCKET}/{uuid.uuid4().hex}"
+    with pytest.raises(CheckpointError, match="error sending request"):
+        shelf_at(url, 1.0).probe()
+    monkeypatch.setenv("SSL_CERT_FILE", str(store.authority))
+    assert of(shelf_at(url, ANSWER_S)).write(b"x", {}) in shelf_at(url, ANSWER_S).names()
+
+
 # --- URLs ---------------------------------------------------------------------------------------------------
 
 
