@@ -115,7 +115,7 @@ class LearnerSettings(Section):
         None,
         description="kernel- and voted-perceptron: mistakes kept per partition, the oldest go; default 10,000 for voted, none for kernel",
     )
-    variables: Positive | tuple[str, ...] | None = Field(
+    variables: Annotated[int, Field(ge=1, le=1_000_000)] | tuple[str, ...] | None = Field(
         None,
         description='Boolean learners: the variables, by name, or how many (named "0", "1" ... as in an array)',
     )

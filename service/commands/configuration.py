@@ -108,7 +108,7 @@ def _from_file(config: Path | None, problems: list[Problem]) -> Iterator[_Given]
             Problem("--config", f"cannot be read: {error.strerror}", "Make it readable", str(path))
         )
         return
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         problems.append(Problem("--config", f"is not TOML: {error}", "Correct the line", str(path)))
         return
     for section, table in document.items():
@@ -231,7 +231,7 @@ def _parsed(key: str, text: str) -> Any:
         allowed = frozenset({bool, int, float, str})
     try:
         value = tomllib.loads(f"value = {text}")["value"]
-    except ValueError:
+    except (ValueError, RecursionError):
         return text
     return value if type(value) in allowed else text
 

@@ -20,7 +20,7 @@ def scalar(text: str) -> Any:
     """A JSON scalar where the text is one, else the text."""
     try:
         value = msgspec.json.decode(text)
-    except msgspec.DecodeError:
+    except (msgspec.DecodeError, RecursionError):
         return text
     return value if isinstance(value, bool | int | float) else text
 

@@ -17,8 +17,9 @@ def dead_letter(record: Record, fault: BadRecord, largest: int) -> Outgoing:
         ("mistakebound.timestamp", str(record.timestamp_ms).encode()),
     ]
     key, value = record.key, record.value
-    if record_bytes(key, value, (*headers, *record.headers)) <= largest:
-        return Outgoing("dead-letters", record.partition, key, value, (*headers, *record.headers))
+    whole = (*headers, *(_original(name, content) for name, content in record.headers))
+    if record_bytes(key, value, whole) <= largest:
+        return Outgoing("dead-letters", record.partition, key, value, whole)
     if record.headers:
         headers.append(("mistakebound.headers-dropped", str(len(record.headers)).encode()))
     for name, part in (("key", key), ("value", value)):
@@ -29,6 +30,11 @@ def dead_letter(record: Record, fault: BadRecord, largest: int) -> Outgoing:
     key = None if key is None else key[: room // 4]
     value = None if value is None else value[: room - len(key or b"")]
     return Outgoing("dead-letters", record.partition, key, value, tuple(headers))
+
+
+def _original(name: str, content: bytes | None) -> tuple[str, bytes | None]:
+    """A header as it was sent; under another name where it would pass for one of ours."""
+    return (f"original.{name}" if name.startswith("mistakebound.") else name), content
 
 
 def record_bytes(key: bytes | None, value: bytes | None, headers: Headers) -> int:

@@ -129,6 +129,15 @@ def zero() -> Tally:
     )
 
 
+def whole(tallies: Tallies) -> bool:
+    """Whether every outcome is counted that a partition counts."""
+    wanted = zero()
+    return all(
+        wanted.examples.keys() <= tally.examples.keys() and wanted.labels.keys() <= tally.labels.keys()
+        for tally in (tallies.life, tallies.epoch)
+    )
+
+
 class Ledger:
     """The three maps, the stream time and the counts of one partition."""
 

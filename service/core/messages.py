@@ -248,7 +248,7 @@ def schemas() -> Mapping[Topic, dict[str, Any]]:
 def _own(decoder: Callable[[bytes], Any], record: Record) -> Any:
     try:
         return decoder(record.value or b"")
-    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
         raise BadLog(
             f"{record.topic}-{record.partition} offset {record.offset} is no record of the worker: {error}; "
             "only the worker may write this topic"

@@ -179,29 +179,38 @@ class Model:
             raise BadLog(
                 f"updates-{partition}: update {update.n} follows {self.updates[partition]}; some are missing"
             )
+        x = self._readable(partition, update, based=False)
+        if len(update.clock) != self.partitions or len(update.model.updates) != self.partitions:
+            raise BadLog(
+                f"updates-{partition}: update {update.n} is of another number of partitions; only the worker "
+                "may write this topic"
+            )
         self.updates[partition] = update.n
         self.decided += sum(update.model.updates) - update.behind
         self.needed = [max(pair) for pair in zip(self.needed, update.model.updates, strict=True)]
         self.clock = [max(known, told) for known, told in zip(self.clock, update.clock, strict=True)]
-        x = self.features(update.features)
         self._fold(partition, x, update.label, update.predicted, sum(update.clock))
         return True
 
-    def inherit(self, partition: int, update: Update) -> None:
-        """Fold an update of the epoch that this one is based on: as an initial weight, of no count."""
+    def _readable(self, partition: int, update: Update, based: bool) -> Features:
+        """The update's features. Raises BadLog where these or its classes are none of these settings'."""
+        what = f"updates-{partition}: update {update.n} of epoch {update.epoch}"
+        remedy = "only the worker may write this topic"
+        if based:
+            what += ", on which this epoch is based,"
+            remedy = "base an epoch on one of the same features and classes"
         try:
             x = self.features(update.features)
         except BadRecord as error:
-            raise BadLog(
-                f"updates-{partition}: update {update.n} of epoch {update.epoch}, on which this epoch is based, "
-                f"cannot be read under its settings ({error}); base an epoch on one of the same features"
-            ) from None
+            raise BadLog(f"{what} cannot be read under its settings ({error}); {remedy}") from None
         for label in (update.label, update.predicted):
             if label is not None and not self.reader.knows(label):
-                raise BadLog(
-                    f"updates-{partition}: update {update.n} of epoch {update.epoch}, on which this epoch is based, "
-                    f"is of class {label!r}, which its settings do not declare; base an epoch on one of the same classes"
-                )
+                raise BadLog(f"{what} is of class {label!r}, which its settings do not declare; {remedy}")
+        return x
+
+    def inherit(self, partition: int, update: Update) -> None:
+        """Fold an update of the epoch that this one is based on: as an initial weight, of no count."""
+        x = self._readable(partition, update, based=True)
         self._fold(partition, x, update.label, update.predicted, 0)
         self._encoded = None
 

@@ -12,7 +12,7 @@ from msgspec.json import decode
 
 from service.core.faults import BadLog
 from service.core.inputs import Carried
-from service.core.ledger import Ledger, Parked, Waiting, zero
+from service.core.ledger import Ledger, Parked, Waiting, whole, zero
 from service.core.messages import (
     Decision,
     Marks,
@@ -27,7 +27,7 @@ def read_marks(position: Position) -> Marks:
     """The marks in a committed position's metadata. Raises BadLog."""
     try:
         return decode(position.metadata, type=Marks)
-    except DecodeError as error:
+    except (DecodeError, UnicodeError, RecursionError) as error:
         raise BadLog(
             f"the committed offset's metadata {position.metadata!r} holds no marks ({error}); "
             "somebody has set the offsets: start with --resume-from-outcomes to go on from the newest outcomes; "
@@ -72,13 +72,15 @@ def rebuild(
         last = read_outcomes(record)
         outcomes_end = record.offset + 1
         for decision in last.decisions:
+            if not _complete(decision):
+                raise BadLog(f"{_place(record)}: {decision} lacks what such a decision has; {_ONLY}")
             _apply(decision, record.offset, ledger, held, parked)
     ledger.restore(sorted(held.values(), key=lambda entry: entry.source), parked.values())
     ledger.predictions_end, ledger.outcomes_end = predictions_end, outcomes_end
     if last is not None:
         _check(last, position)
-        assert last.at is not None
-        assert last.tallies is not None
+        if last.at is None or last.tallies is None or not whole(last.tallies):
+            raise BadLog(f"the newest outcomes record has no whole tallies; {_ONLY}")
         ledger.stream_time, ledger.tallies = last.at, last.tallies
         if last.model.epoch != epoch:
             ledger.tallies.epoch = zero()
@@ -89,6 +91,29 @@ def rebuild(
         )
     ledger.examples_next, ledger.labels_next = position.examples, position.labels
     return ledger
+
+
+_ONLY = "only the worker may write this topic"
+
+
+def _place(record: Record) -> str:
+    return f"{record.topic}-{record.partition} offset {record.offset}"
+
+
+def _complete(decision: Decision) -> bool:
+    """Whether it has what its outcome needs here."""
+    needed: tuple[object, ...] = ()
+    if decision.outcome == "parked":
+        needed = (decision.id, decision.label_offset, decision.at, decision.label)
+    elif decision.outcome == "applied" or (
+        decision.label_offset is None and decision.outcome in ("expired", "evicted")
+    ):
+        needed = (decision.id, decision.source)
+    elif decision.outcome == "applied_late":
+        needed = (decision.id, decision.label_offset)
+    elif decision.outcome == "unmatched":
+        needed = (decision.label_offset,)
+    return None not in needed
 
 
 def _apply(

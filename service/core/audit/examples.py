@@ -164,7 +164,9 @@ class Examples:
         where = (record.topic, record.partition, record.offset)
         while (letter := self._dead.peek()) is not None:
             told = {
-                name: (value or b"").decode() for name, value in letter.headers if name.startswith("mistake")
+                name: (value or b"").decode(errors="replace")
+                for name, value in letter.headers
+                if name.startswith("mistakebound.")
             }
             at = told.get("mistakebound.offset", "")
             its_own = (told.get("mistakebound.topic"), at) == (record.topic, str(record.offset))
