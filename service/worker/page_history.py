@@ -47,7 +47,7 @@ class Recent:
         """A step was committed at this Unix time."""
         counts = (
             len(facts.margins),  # one for each prediction, those of no known class too
-            facts.examples.get("labelled", 0),
+            facts.labels.get("applied", 0) + facts.labels.get("applied_late", 0),
             sum(facts.mistakes.values()),
             facts.baseline_mistakes,
             sum(facts.updates.values()),

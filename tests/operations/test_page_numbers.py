@@ -31,7 +31,7 @@ def settings_of(**sections: Any) -> Settings:
 
 def facts(labelled: int = 1, mistakes: int = 0, examples: int = 0) -> StepFacts:
     wrong = {"true": mistakes} if mistakes else {}
-    return StepFacts(examples={"labelled": labelled}, mistakes=wrong, margins=[0.0] * examples)
+    return StepFacts(labels={"applied": labelled}, mistakes=wrong, margins=[0.0] * examples)
 
 
 # --- history ------------------------------------------------------------------------------------------
@@ -64,6 +64,13 @@ def test_what_a_ring_holds_grows_old_without_new_events() -> None:
     recent = Recent()
     recent.add(1_000, facts())
     assert [len(told.at) for told in recent.told(1_000 + 700)] == [0, 1, 1]
+
+
+def test_labels_that_brought_their_own_example_count_as_labelled() -> None:
+    """As they do in the report: the prediction that they carry was judged."""
+    recent = Recent()
+    recent.add(1_000, StepFacts(labels={"applied": 2, "applied_late": 3, "expired": 4}))
+    assert recent.told(1_000)[0].labelled == (5,)
 
 
 def test_a_clock_that_was_set_back_loses_nothing() -> None:

@@ -198,7 +198,7 @@ function showOutcomes(id, counts, held, name) {
   const rows = Object.entries(counts).filter(([outcome]) => outcome !== "consumed").concat([[name, held]]);
   const bad = new Set(["conflict", "expired", "unmatched", "invalid", "evicted"]);
   $(id).replaceChildren(
-    ...rows.map(([outcome, found]) => barRow(outcome, bar(found, all, { bad: bad.has(outcome) }), count(found), !found)),
+    ...rows.map(([outcome, found]) => barRow(outcome.replaceAll("_", " "), bar(found, all, { bad: bad.has(outcome) }), count(found), !found)),
   );
 }
 
