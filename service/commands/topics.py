@@ -76,10 +76,23 @@ def check(config: Config = None, sets: Sets = None, log: LogUrl = None, json: Js
 @topics.command()
 def schema(
     topic: Annotated[str | None, typer.Argument(metavar="[TOPIC]", help="Logical name; default all.")] = None,
+    asyncapi: Annotated[
+        bool,
+        typer.Option("--asyncapi", help="An AsyncAPI 3 document of all topics, as these settings name them."),
+    ] = False,
+    config: Config = None,
+    sets: Sets = None,
+    log: LogUrl = None,
 ) -> None:
-    """Print the JSON Schema of a topic's messages."""
+    """Print the JSON Schema of a topic's messages, or an AsyncAPI document. No log is asked."""
+    from service.commands.asyncapi import document
     from service.core.messages import schemas
 
+    if asyncapi:
+        if topic is not None:
+            raise CommandError(ExitCode.USAGE, "--asyncapi describes all topics: leave the topic out")
+        as_json(document(settings_of(config, sets, log)))
+        return
     known: dict[str, Any] = dict(schemas().items())
     if topic is None:
         as_json(known)

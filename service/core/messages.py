@@ -4,7 +4,7 @@ Inputs are anybody's and are checked (BadRecord). The worker's own records are t
 what it cannot read there stops it (BadLog).
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import msgspec
@@ -224,22 +224,40 @@ def schemas() -> Mapping[Topic, dict[str, Any]]:
     """JSON Schema of each topic's values. Dead letters hold whatever was sent, so they have none."""
     found: dict[Topic, dict[str, Any]] = {}
     for topic, types in _TYPES.items():
-        parts, definitions = msgspec.json.schema_components(types, ref_template="#/$defs/{name}")
-        for name, definition in definitions.items():
-            if "features" in definition.get("properties", {}) and name != "Label":
-                definition["properties"]["features"] = features.SCHEMA
-            if name in _NEEDED:  # decoded as absent, so that its absence can be a reason of its own
-                definition["required"] = [_NEEDED[name]]
-            if name == "Label":
-                definition["properties"]["label"] = _CLASS
-                definition.update(_CARRIED)
+        parts, definitions = _components(types, "#/$defs/{name}")
         found[topic] = {
             "$schema": "https://json-schema.org/draft/2020-12/schema",
             "title": topic,
-            **(dict(parts[0]) if len(parts) == 1 else {"anyOf": list(parts)}),
+            **(parts[0] if len(parts) == 1 else {"anyOf": parts}),
             "$defs": definitions,
         }
     return found
+
+
+def components(reference: str) -> tuple[Mapping[Topic, list[str]], dict[str, dict[str, Any]]]:
+    """(names of each topic's messages, schema of each message and of what they share, by name).
+
+    `reference` is how one names another: `#/somewhere/{name}`.
+    """
+    every = [each for types in _TYPES.values() for each in types]
+    names = {topic: [each.__name__ for each in types] for topic, types in _TYPES.items()}
+    return names, _components(every, reference)[1]
+
+
+def _components(
+    types: Iterable[type[Struct]], reference: str
+) -> tuple[list[dict[str, Any]], dict[str, dict[str, Any]]]:
+    """(a schema for each type, the definitions that they name)."""
+    parts, definitions = msgspec.json.schema_components(types, ref_template=reference)
+    for name, definition in definitions.items():
+        if "features" in definition.get("properties", {}) and name != "Label":
+            definition["properties"]["features"] = features.SCHEMA
+        if name in _NEEDED:  # decoded as absent, so that its absence can be a reason of its own
+            definition["required"] = [_NEEDED[name]]
+        if name == "Label":
+            definition["properties"]["label"] = _CLASS
+            definition.update(_CARRIED)
+    return [dict(part) for part in parts], definitions
 
 
 # --- reading what the worker wrote -------------------------------------------------------------------

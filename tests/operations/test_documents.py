@@ -141,7 +141,7 @@ def test_every_outcome_is_explained() -> None:
 
     def outcomes(part: str) -> set[str]:
         rows = [line.split("|")[2] for line in part.splitlines() if line.startswith("| ")]
-        return {name for row in rows for name in re.findall(r"^ `([a-z]+)`", row)}
+        return {name for row in rows for name in re.findall(r"^ `([a-z_]+)`", row)}
 
     assert outcomes(labels) == set(get_args(LabelOutcome))
     assert outcomes(examples) == set(get_args(ExampleOutcome))
