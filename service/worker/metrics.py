@@ -219,7 +219,10 @@ class Metrics:
 
     def page(self, accept: str) -> tuple[bytes, str]:
         """The page and its content type: Prometheus text, or OpenMetrics where `accept` asks for it."""
-        encode, content_type = choose_encoder(accept)
+        try:
+            encode, content_type = choose_encoder(accept)
+        except (TypeError, ValueError):  # a version that the library cannot read
+            encode, content_type = choose_encoder("")
         return encode(self._of.registry), content_type
 
     def _transaction_age_s(self) -> float:
