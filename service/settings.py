@@ -56,7 +56,8 @@ class Section(BaseModel):
 
 class LogSettings(Section):
     url: str | None = Field(
-        None, description="`kafka://host:9092`, `sqlite:FILE` or `sqlite::memory:`; required for `run`"
+        None,
+        description="`kafka://host:9092` (or `kafka+confluent://...`), `sqlite:FILE` or `sqlite::memory:`; required for `run`",
     )
     prefix: str = Field("", description="put before every topic name and the group's name")
     partitions: Positive | None = Field(None, description="for `topics create`: 4 on Kafka, 1 on sqlite")
@@ -202,7 +203,8 @@ class CheckpointSettings(Section):
 
 class HttpSettings(Section):
     address: str = Field(
-        "127.0.0.1:9464", description="where /metrics, /healthz and /readyz are served; empty for nowhere"
+        "127.0.0.1:9464",
+        description="where the status page, /metrics, /healthz and /readyz are served; empty for nowhere",
     )
     tls_certificate: str | None = Field(
         None, description="PEM file: serve over TLS, showing this certificate; default in the clear"

@@ -66,9 +66,6 @@ def show(config: Config = None, sets: Sets = None, log: LogUrl = None, json: Jso
 
 @config.command()
 def schema(
-    markdown: Annotated[
-        bool, typer.Option("--markdown", help="Print the table of settings for the README.")
-    ] = False,
     reference: Annotated[
         bool, typer.Option("--reference", help="Print deploy/configuration.md: every setting at length.")
     ] = False,
@@ -80,7 +77,5 @@ def schema(
         from service.commands.settings_reference import reference as whole
 
         print(whole(), end="")
-    elif markdown:
-        print(settings_keys.markdown(), end="")
     else:
         as_json(settings_keys.json_schema())

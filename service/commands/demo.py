@@ -104,7 +104,7 @@ def demo(
             log_format="console",
             log_level="warning",
             next_free=not explicit,
-            serving=lambda url: message(f"metrics on {url}/metrics"),
+            serving=lambda url: message(f"status page on {url}/, metrics on {url}/metrics"),
             stepped=lambda held: progress.look(held.state.ledgers.values()),
         )
         producer.join(timeout=5)

@@ -52,5 +52,5 @@ def run(
             log_level=level,
             from_outcomes=resume_from_outcomes,
             interrupted=stop.is_set,
-            serving=lambda url: message(f"metrics on {url}/metrics"),
+            serving=lambda url: message(f"status page on {url}/, metrics on {url}/metrics"),
         )

@@ -105,22 +105,6 @@ def duration(value: timedelta) -> str:
     return f"{seconds:g} s" if seconds >= 1 else f"{seconds * 1000:g} ms"
 
 
-def markdown() -> str:
-    """The settings table of the README: a row per key with default and meaning."""
-    lines = ["| key | default | meaning |", "|---|---|---|"]
-    for key in keys().values():
-        default = f"`{shown(key.default)}`" if key.default is not None else ""
-        if isinstance(key.default, timedelta):
-            default += f" ({duration(key.default)})"
-        lines.append(f"| `{key.name}` | {default} | {_cell(key.meaning)} |")
-    lines += [f"| `{name}.*` |  | {_cell(meaning)} |" for name, meaning in open_tables().items()]
-    return "\n".join(lines) + "\n"
-
-
-def _cell(text: str) -> str:
-    return text.replace("|", "\\|")
-
-
 def json_schema() -> dict[str, Any]:
     """JSON Schema of the file, by which an editor can complete and check it."""
     schema = Settings.model_json_schema()
