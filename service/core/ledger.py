@@ -19,11 +19,8 @@ from dataclasses import dataclass
 from typing import Any, Generic, NamedTuple, TypeVar
 
 from service.core.inputs import Carried
-from service.core.messages import Marks, Tallies, Tally
+from service.core.messages import EXAMPLE_OUTCOMES, LABEL_OUTCOMES, Marks, Tallies, Tally
 from service.settings import LabelSettings, LabelValue
-
-EXAMPLE_OUTCOMES = ("labelled", "expired", "evicted", "duplicate", "invalid")
-LABEL_OUTCOMES = ("applied", "applied_late", "duplicate", "conflict", "expired", "unmatched", "invalid")
 
 
 class Waiting(NamedTuple):
@@ -126,15 +123,6 @@ def zero() -> Tally:
     return Tally(
         dict.fromkeys(("consumed", *EXAMPLE_OUTCOMES), 0),
         dict.fromkeys(("consumed", *LABEL_OUTCOMES), 0),
-    )
-
-
-def whole(tallies: Tallies) -> bool:
-    """Whether every outcome is counted that a partition counts."""
-    wanted = zero()
-    return all(
-        wanted.examples.keys() <= tally.examples.keys() and wanted.labels.keys() <= tally.labels.keys()
-        for tally in (tallies.life, tallies.epoch)
     )
 
 

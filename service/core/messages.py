@@ -96,6 +96,10 @@ class Marks(Struct, frozen=True):
     s: int
 
 
+EXAMPLE_OUTCOMES = ("labelled", "expired", "evicted", "duplicate", "invalid")
+LABEL_OUTCOMES = ("applied", "applied_late", "duplicate", "conflict", "expired", "unmatched", "invalid")
+
+
 class Tally(Struct):
     """Counts of one partition. Consumed examples = the outcomes + waiting; labels likewise + parked."""
 
@@ -112,6 +116,10 @@ class Tally(Struct):
 
     def __post_init__(self) -> None:
         self.labels.setdefault("applied_late", 0)  # written by versions that did not know it
+        missing = {"consumed", *EXAMPLE_OUTCOMES} - self.examples.keys()
+        missing |= {"consumed", *LABEL_OUTCOMES} - self.labels.keys()
+        if missing:
+            raise ValueError(f"the counts lack {', '.join(sorted(missing))}")
 
     @property
     def judged(self) -> int:

@@ -12,7 +12,7 @@ from msgspec.json import decode
 
 from service.core.faults import BadLog
 from service.core.inputs import Carried
-from service.core.ledger import Ledger, Parked, Waiting, whole, zero
+from service.core.ledger import Ledger, Parked, Waiting, zero
 from service.core.messages import (
     Decision,
     Marks,
@@ -79,8 +79,8 @@ def rebuild(
     ledger.predictions_end, ledger.outcomes_end = predictions_end, outcomes_end
     if last is not None:
         _check(last, position)
-        if last.at is None or last.tallies is None or not whole(last.tallies):
-            raise BadLog(f"the newest outcomes record has no whole tallies; {_ONLY}")
+        if last.at is None or last.tallies is None:
+            raise BadLog(f"the newest outcomes record has no time or no tallies; {_ONLY}")
         ledger.stream_time, ledger.tallies = last.at, last.tallies
         if last.model.epoch != epoch:
             ledger.tallies.epoch = zero()

@@ -6,8 +6,7 @@ from typing import Any, Literal
 
 import msgspec
 
-from service.core.ledger import EXAMPLE_OUTCOMES, LABEL_OUTCOMES
-from service.core.messages import Tally
+from service.core.messages import EXAMPLE_OUTCOMES, LABEL_OUTCOMES, Tally
 from service.core.model import Model
 
 

@@ -12,7 +12,7 @@ import msgspec
 from msgspec import Struct
 
 from service.core.faults import BadSnapshot
-from service.core.ledger import Ledger, Parked, Remembered, Waiting, whole
+from service.core.ledger import Ledger, Parked, Remembered, Waiting
 from service.core.messages import Epoch, Tallies
 from service.core.model import Snapshot
 from service.core.records import TOPICS
@@ -127,9 +127,7 @@ def freeze(ledger: Ledger) -> LedgerSnapshot:
 
 
 def thaw(frozen: LedgerSnapshot, rules: LabelSettings) -> Ledger:
-    """The ledger again. Raises BadSnapshot."""
-    if not whole(frozen.tallies):
-        raise BadSnapshot("its tallies do not count every outcome")
+    """The ledger again."""
     ledger = Ledger(rules)
     ledger.examples_next, ledger.labels_next = frozen.examples_next, frozen.labels_next
     ledger.predictions_end, ledger.outcomes_end = frozen.predictions_end, frozen.outcomes_end

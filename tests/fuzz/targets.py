@@ -25,19 +25,23 @@ from service.commands.problems import ConfigurationError
 from service.core import recording, snapshot
 from service.core.faults import REASONS, BadLog, BadSnapshot
 from service.core.messages import encode, read_outcomes, read_prediction, read_update
-from service.core.records import Headers, Record, Topic
+from service.core.records import Headers, Outgoing, Record, Topic
 from service.core.step import step
+from service.log import open_log
 from service.log.protocol import LogError
+from service.settings import Settings
 from service.worker import checkpoint_file
 from service.worker import http as served
 from service.worker.checkpoint_file import InvalidCheckpointError
 from service.worker.health import Heartbeat, Limits
 from service.worker.metrics import Metrics
 from service.worker.shortcuts import _chosen, _version
+from tests.core.audited import of_history
 from tests.core.every_kind import CASES
 from tests.core.feeding import Feeder
 from tests.core.histories import History
 from tests.fuzz.mutation import mutated, mutated_msgpack
+from tests.operations.working import Run, stream
 
 MOST_BYTES = 1_000_000
 READERS: dict[Topic, Callable[[Record], Any]] = {
@@ -96,7 +100,12 @@ def _message(random: Random, case: Any, topic: Topic, name: str, pointed: bool) 
     features, label = case.features(random), random.choice(case.labels)
     if pointed:
         return encode({"meta": {"id": name}, "rows": [features, [label]]})
-    return encode({"id": name, "features": features} if topic == "examples" else {"id": name, "label": label})
+    if topic == "examples":
+        return encode({"id": name, "features": features})
+    message = {"id": name, "label": label}
+    if random.random() < 0.2:  # it brings the example along, in case that came too early
+        message |= {"features": features, "prediction": random.choice(case.labels)}
+    return encode(message)
 
 
 def _anything(random: Random, good: bytes) -> bytes | None:
@@ -209,6 +218,78 @@ def _started_again(history: History, random: Random) -> None:
         result = step(held.state, merge, drained | set(history.inputs), 1_000)
         if result is not None:
             held.state.rollback(result.partitions)
+
+
+def audits(random: Random) -> None:
+    """A log of which one record was altered, and a checkpoint of it: findings, or an end with a name."""
+    history = _past(random)
+    lists = of_history(history)
+    topic, partition = random.choice([side for side, records in lists.sides.items() if records])
+    records = lists.sides[topic, partition]
+    place = random.randrange(len(records))
+    altered = records[place]._replace(value=_anything(random, records[place].value or b""))
+    if random.random() < 0.3:
+        altered = altered._replace(headers=_headers(random), key=_anything(random, b"i1"))
+    records[place] = altered
+    found = []
+    if history.checkpoints and random.random() < 0.3:
+        with contextlib.suppress(BadSnapshot):
+            found.append(snapshot.decode(mutated_msgpack(random, random.choice(history.checkpoints))))
+    with contextlib.suppress(BadLog, BadSnapshot, LogError):
+        lists.audit(*found)
+
+
+COMMANDS = (
+    ("status", "--model"),
+    ("status", "--json"),
+    ("audit",),
+    ("tail", "predictions", "--from", "beginning", "--count", "3", "--json"),
+    ("tail", "dead-letters", "--from", "beginning", "--count", "1"),
+    ("record", "recording.jsonl"),
+    ("topics", "check"),
+    ("reset",),
+)
+
+
+@cache
+def _template() -> bytes:
+    """A log in a file, with a worker's work in it."""
+    with tempfile.TemporaryDirectory() as folder:
+        settings = Settings.model_validate(_on(Path(folder) / "log.db"))
+        with open_log(settings) as log, capture_logs():
+            log.create_topics(1, {})
+            log.append(stream(20))
+            Run(log, settings)
+        return (Path(folder) / "log.db").read_bytes()
+
+
+def _on(file: Path) -> dict[str, Any]:
+    return {
+        "log": {"url": f"sqlite:{file}"},
+        "labels": {"max_delay": 1000},
+        "learner": {"kind": "perceptron"},
+        "checkpoint": {"url": ""},
+    }
+
+
+def commands(random: Random) -> None:
+    """What reads a log in which somebody wrote what the worker never writes."""
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / "log.db"
+        file.write_bytes(_template())
+        topic = random.choice(("predictions", "outcomes", "updates", "dead-letters", "labels", "examples"))
+        with open_log(Settings.model_validate(_on(file))) as log:
+            good = [record.value or b"" for record in log.read(topic, 0, 0)] or [b"{}"]  # type: ignore[arg-type]
+            value = _anything(random, random.choice(good))
+            log.append([Outgoing(topic, 0, b"k", value, _headers(random), random.choice((None, 0, 2**62)))])  # type: ignore[arg-type]
+        options = [
+            part for one in ("learner.kind=perceptron", "labels.max_delay=1000") for part in ("--set", one)
+        ]
+        verb = random.choice(COMMANDS)
+        arguments = [str(Path(folder) / part) if part == "recording.jsonl" else part for part in verb]
+        with capture_logs():
+            told = CliRunner().invoke(app, [*arguments, "--log", f"sqlite:{file}", *options])
+    assert told.exit_code in (0, 2, 3, 5), f"{verb} after {value!r} in {topic}: {told.output}"
 
 
 # --- files ----------------------------------------------------------------------------------------------
@@ -381,6 +462,8 @@ TARGETS: dict[str, Target] = {
     "marks": marks,
     "checkpoints": checkpoints,
     "checkpoint-files": checkpoint_files,
+    "audits": audits,
+    "commands": commands,
     "recordings": recordings,
     "replays": replays,
     "settings": settings,
