@@ -1,0 +1,7 @@
+"""One program a file, run as `python -m tests.benchmarks.contenders.NAME TASK`, in an environment of its own.
+
+TASK is JSON: `bootstrap`, `prefix` (of its own outputs and group), `examples`, `labels` (topics), `records`,
+`options`. Each prints one line of JSON when it has worked off the stream: `seconds` from the first record
+delivered to the last commit acknowledged, `cpu_seconds` of its process meanwhile, `labelled`, and what else it
+knows of itself.
+"""

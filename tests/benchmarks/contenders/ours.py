@@ -1,0 +1,52 @@
+"""`mistakebound run`, in this process, until the stream is worked off."""
+
+from typing import Any
+
+from service.log.kafka import KafkaLog
+from service.log.kafka.session import KafkaSession
+from service.settings import Settings
+from service.worker.assignment import Held
+from service.worker.process import work
+from tests.benchmarks.contenders.task import Clock, Task
+
+
+def main(task: Task) -> None:
+    settings = Settings.model_validate(
+        {
+            "log": {"url": f"kafka://{task.bootstrap}", "prefix": task.prefix},
+            "topics": {"examples": task.examples, "labels": task.labels},
+            "labels": {"max_delay": "P7D", **task.options.get("labels", {})},
+            "learner": {"kind": "perceptron", **task.options.get("learner", {})},
+            "batch": task.options.get("batch", {}),
+            "http": {"address": ""},
+            "checkpoint": {"url": ""},
+            "worker": {"slot": "slot"},
+        }
+    )
+    clock, ended = Clock(), False
+    poll = KafkaSession.poll
+
+    def timed(self: KafkaSession, timeout_s: float) -> Any:
+        polled = poll(self, timeout_s)
+        if polled.records:
+            clock.start()
+        return polled
+
+    def stepped(held: Held) -> None:
+        nonlocal ended
+        if ended:
+            return
+        lives = [ledger.tallies.life for ledger in held.state.ledgers.values()]
+        labelled = sum(life.examples["labelled"] for life in lives)
+        if labelled >= task.records:
+            ended = True
+            updates = sum(held.state.model.updates)
+            clock.done(labelled, mistakes=sum(life.mistakes for life in lives), updates=updates)
+
+    KafkaSession.poll = timed  # type: ignore[method-assign]
+    with KafkaLog(settings) as log:
+        work(log, settings, lambda idle: ended, log_format="json", log_level="error", stepped=stepped)
+
+
+if __name__ == "__main__":
+    main(Task.given())
