@@ -16,7 +16,7 @@ from kafka.admin import MemberToRemove
 from kafka.errors import KafkaError, OutOfOrderSequenceNumberError
 
 from service.core.records import Outgoing, Position, Transaction
-from service.log.kafka import KafkaLog, connect, outgoing, transact
+from service.log.kafka import KafkaLog, batches, connect, outgoing, transact
 from service.log.protocol import Polled, Refused, StaleGeneration, TransactionFailed
 from tests.contract.worker import PATIENCE_S, Worker, example, values
 from tests.kafka.breaking import expire, lose_a_sequence_number
@@ -37,21 +37,22 @@ def assert_nothing_then_everything(log: KafkaLog, worker: Worker) -> None:
     assert worker.session.committed([0]) == {0: Position(0, 0)}
 
 
-def hook_second_send(
+def hook_second_batch(
     monkeypatch: pytest.MonkeyPatch, before: Any, after: Any = lambda producer: None
 ) -> None:
-    """Once, around the second record of a transaction, when the first one is on the broker."""
-    calls = []
+    """Once, around all but the first record of a transaction, when the first one is on the broker."""
+    calls: list[str] = []
 
-    def send(producer: Any, name: str, record: Outgoing) -> Any:
-        calls.append(name)
-        if len(calls) != 2:
-            return outgoing.send(producer, name, record)
+    def send(producer: Any, place: TopicPartition, records: Any) -> Any:
+        calls.append(place.topic)
+        if len(calls) != 1:
+            return batches.send(producer, place, records)
+        first = batches.send(producer, place, records[:1])
         producer.flush()
         before(producer)
-        future = outgoing.send(producer, name, record)
+        rest = batches.send(producer, place, records[1:])
         after(producer)
-        return future
+        return first + rest
 
     monkeypatch.setattr(transact, "send", send)
 
@@ -94,7 +95,7 @@ def test_an_expired_batch_is_never_committed_around(make_log, start, monkeypatch
     """A record that was given up before it was sent takes its whole transaction with it."""
     log = make_log(linger_ms=2_500)
     worker = start(log)
-    hook_second_send(monkeypatch, lambda producer: None, expire)
+    hook_second_batch(monkeypatch, lambda producer: None, expire)
 
     with pytest.raises(TransactionFailed):
         worker.commit(RECORDS)
@@ -132,7 +133,7 @@ def test_a_late_batch_is_never_seen(open_log, prefix, broker: Broker, start, mon
         broker.pause()
         wakes.start()
 
-    hook_second_send(monkeypatch, hang)
+    hook_second_batch(monkeypatch, hang)
     try:
         with pytest.raises(TransactionFailed):
             worker.commit(RECORDS)
@@ -149,7 +150,7 @@ def test_an_epoch_bump_is_never_committed_over(make_log, start, monkeypatch, has
     """When the broker lost track of a producer, the transaction is given up whole."""
     log = make_log()
     worker = start(log)
-    hook_second_send(monkeypatch, lose_a_sequence_number)
+    hook_second_batch(monkeypatch, lose_a_sequence_number)
 
     with pytest.raises(TransactionFailed):
         worker.commit(RECORDS)

@@ -18,7 +18,7 @@ import kafka.record.util
 from kafka import KafkaAdminClient, KafkaConsumer, KafkaProducer, TopicPartition
 from kafka.coordinator.assignors.range import RangePartitionAssignor
 
-from service.core.records import TOPICS, Headers, Record, Topic
+from service.core.records import TOPICS, Topic
 from service.log.kafka.entrance import TurnedAway, noting_client
 from service.log.kafka.options import checked
 from service.log.protocol import Misconfigured, Refused, Unreachable
@@ -55,19 +55,6 @@ class Names:
     def at(self, topic: Topic, partition: int) -> TopicPartition:
         """The broker's name of one partition."""
         return TopicPartition(self.to_broker[topic], partition)
-
-    def record(self, fetched: Any) -> Record:
-        """A fetched record as the core knows it."""
-        headers: Headers = tuple(fetched.headers)
-        return Record(
-            self.to_logical[fetched.topic],
-            fetched.partition,
-            fetched.offset,
-            fetched.timestamp,
-            fetched.key,
-            fetched.value,
-            headers,
-        )
 
 
 class Connection:

@@ -13,6 +13,7 @@ from kafka import TopicPartition
 
 from service.core.records import Record, Topic
 from service.log.kafka.admin import Admin
+from service.log.kafka.batches import deliver_records
 from service.log.kafka.connect import Connection, Names
 from service.log.kafka.errors import translated
 from service.log.kafka.watchdog import Watchdog
@@ -59,7 +60,11 @@ class Reader:
         if start >= stop:
             return
         doing = f"read {place.topic}-{place.partition}"
-        consumer = self._idle.pop() if self._idle else self._connection.reader()
+        consumer = (
+            self._idle.pop()
+            if self._idle
+            else deliver_records(self._connection.reader(), self._names.to_logical)
+        )
         position, deadline = start, time.monotonic() + wait_s
         try:
             with translated(doing, _right([place])):
@@ -69,7 +74,7 @@ class Reader:
                 for fetched in self._poll(consumer, POLL_MS, doing, [place]).get(place, ()):
                     if fetched.offset >= stop:
                         return
-                    yield self._names.record(fetched)
+                    yield fetched
                 now = time.monotonic()
                 reached = self._position(consumer, place, doing)
                 if reached > position:
@@ -94,7 +99,7 @@ class Reader:
                 time.sleep(IDLE_S)
                 yield []
         doing = "follow " + ", ".join(f"{place.topic}-{place.partition}" for place in places)
-        consumer = self._connection.reader()
+        consumer = deliver_records(self._connection.reader(), self._names.to_logical)
         try:
             with translated(doing):
                 consumer.assign(list(places))
@@ -102,7 +107,7 @@ class Reader:
                     consumer.seek(place, start)
             while True:
                 fetched = self._poll(consumer, int(IDLE_S * 1000), doing, list(places))
-                yield [self._names.record(each) for batch in fetched.values() for each in batch]
+                yield [record for batch in fetched.values() for record in batch]
         finally:
             consumer.close(autocommit=False)
 

@@ -21,6 +21,7 @@ from kafka.coordinator.base import MemberState
 from kafka.errors import IllegalStateError, KafkaError
 
 from service.core.records import INPUTS, Position, Topic, Transaction
+from service.log.kafka.batches import deliver_records
 from service.log.kafka.connect import Connection, Names
 from service.log.kafka.errors import translated
 from service.log.kafka.positions import fetch_positions
@@ -93,7 +94,7 @@ class KafkaSession:
         self._owned: tuple[int, ...] = ()
         self._held: set[int] = set()
         self._paused: set[TopicPartition] = set()
-        self._consumer = connection.member(slot)
+        self._consumer = deliver_records(connection.member(slot), names.to_logical)
         self._assignments = Assignments(self._consumer)
         self._inputs = [names.to_broker[topic] for topic in INPUTS]
         self._consumer.subscribe(self._inputs, listener=self._assignments)
@@ -120,7 +121,7 @@ class KafkaSession:
             self._adopt()
             return Polled(self._generation, self._owned, ())
         self._check_topics()
-        records = [self._names.record(each) for batch in fetched.values() for each in batch]
+        records = [record for batch in fetched.values() for record in batch]
         return Polled(self._generation, self._owned, records)
 
     def committed(self, partitions: Iterable[int]) -> dict[int, Position | None]:

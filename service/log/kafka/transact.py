@@ -30,9 +30,10 @@ from kafka.errors import (
 )
 
 from service.core.records import INPUTS, Outgoing, Topic
+from service.log.kafka.batches import end_of, send
 from service.log.kafka.connect import DELIVERY_MS, Connection, Names
 from service.log.kafka.errors import translated
-from service.log.kafka.outgoing import discard, send
+from service.log.kafka.outgoing import discard
 from service.log.kafka.watchdog import Watchdog
 from service.log.protocol import Fenced, LogError, StaleGeneration, TransactionFailed
 
@@ -128,16 +129,14 @@ class Writer:
         manager = producer._transaction_manager
         epoch = manager.producer_id_and_epoch
         producer.begin_transaction()
-        sent = [
-            (each.topic, each.partition, send(producer, self._names.to_broker[each.topic], each))
-            for each in outputs
-        ]
+        parts: dict[tuple[Topic, int], list[Outgoing]] = {}
+        for each in outputs:
+            parts.setdefault((each.topic, each.partition), []).append(each)
+        sent = {side: send(producer, self._names.at(*side), records) for side, records in parts.items()}
         if sent:
             producer.flush(FLUSH_S)
-        ends: Ends = {}
-        for topic, partition, future in sent:
-            # `get` raises what the broker said; a future that is not done is a failure, too.
-            ends[topic, partition] = max(ends.get((topic, partition), 0), future.get(0).offset + 1)
+        # `end_of` raises what the broker said; a batch that is not acknowledged is a failure, too.
+        ends: Ends = {side: max(end_of(batch) for batch in batches) for side, batches in sent.items()}
         if positions:
             self._wait(manager.send_offsets_to_transaction(dict(positions), member), OFFSETS_S, "positions")
         self._wait(manager.begin_commit(), COMMIT_S, "the commit")
