@@ -34,18 +34,37 @@ SCHEMA: dict[str, Any] = {
 }
 
 
+_numbers = msgspec.json.Decoder(dict[str, float]).decode
+_BIAS_LAST = ((BIAS, 1.0),)
+
+
 def decode(raw: bytes | msgspec.Raw, rules: FeatureSettings) -> Features:
     """Decode the JSON text of features.
 
     Raises BadRecord, naming the feature, the value and the remedy.
     """
     try:
-        value = msgspec.json.decode(raw)
+        numbers = _numbers(raw)  # what nearly all are; `read` would make the same of it
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+        return read(_decoded(raw), rules)
+    values = numbers.values()
+    if (
+        rules.scale
+        or rules.normalize != "none"
+        or BIAS in numbers
+        or (numbers and not (-LARGEST <= min(values) and max(values) <= LARGEST))
+    ):
+        return read(numbers, rules)
+    return (*numbers.items(), *_BIAS_LAST) if rules.bias else tuple(numbers.items())
+
+
+def _decoded(raw: bytes | msgspec.Raw) -> Any:
+    try:
+        return msgspec.json.decode(raw)
     except msgspec.ValidationError as error:  # well-formed; of untyped JSON only a number can be too large
         raise BadRecord("number-out-of-range", f"features: {error}; keep within {LARGEST:g}") from None
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise BadRecord("not-json", f"features: {error}; send JSON in UTF-8") from None
-    return read(value, rules)
 
 
 def read(value: Any, rules: FeatureSettings) -> Features:

@@ -8,7 +8,7 @@ differently), so two replicas at the same version hold the same bits.
 
 from collections.abc import Callable, Iterable, Mapping
 from hashlib import sha256
-from math import isnan, sqrt
+from math import copysign, isnan, sqrt
 from struct import pack
 from sys import float_info
 from typing import TYPE_CHECKING, Any, Literal
@@ -19,13 +19,14 @@ if TYPE_CHECKING:
     from service.core.forgetting import Window
 
 Tie = Literal["mistake", "positive", "negative"]
+_MOST = float_info.max
 
 
 def saturate(value: float) -> float:
     """The nearest finite float; opposite infinities cancel to 0. Keeps every score writable as JSON."""
-    if isnan(value):
-        return 0.0
-    return max(-float_info.max, min(float_info.max, value))
+    if -_MOST <= value <= _MOST:
+        return value
+    return 0.0 if isnan(value) else copysign(_MOST, value)
 
 
 def predict(score: float, tie: Tie) -> bool:
