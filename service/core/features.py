@@ -52,7 +52,7 @@ def decode(raw: bytes | msgspec.Raw, rules: FeatureSettings) -> Features:
         rules.scale
         or rules.normalize != "none"
         or BIAS in numbers
-        or (numbers and not (-LARGEST <= min(values) and max(values) <= LARGEST))
+        or (numbers and not (min(values) >= -LARGEST and max(values) <= LARGEST))
     ):
         return read(numbers, rules)
     return (*numbers.items(), *_BIAS_LAST) if rules.bias else tuple(numbers.items())
