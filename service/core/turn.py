@@ -4,14 +4,15 @@ What is decided here is decided once. `outcomes` keeps it, with the label's valu
 and never decides again; an update is decided in `_due`, and nowhere else.
 """
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection
 from typing import Literal, NamedTuple
 
 from msgspec import UNSET, Raw
 
+from service.core.counting import Counting
 from service.core.dead_letters import dead_letter
 from service.core.explain import Explaining
-from service.core.facts import ExampleOutcome, LabelOutcome, StepCounts, Stream, spelled
+from service.core.facts import LabelOutcome, StepCounts, Stream, spelled
 from service.core.faults import BadRecord
 from service.core.features import Features
 from service.core.inputs import Carried
@@ -52,11 +53,15 @@ class Turn:
         self.began_with = state.model.version()
         self.decisions: list[Decision] = []
         self.order: list[int] = [0]
+        """Run lengths of examples and labels consumed, examples first."""
+        self.newest = [-1, -1]
+        """Largest record time consumed of examples and of labels."""
         self.outputs: list[Outgoing] = []
         self.explaining = Explaining(explain)
         self.sized = self.bytes = 0
         self.ledger.begin()
         self.tallies = self.ledger.tallies
+        self.counting = Counting(self.tallies, counts, self.negative)
         self.sizes = Sizes(state.model, state.limits)
 
     def run(self, merge: Merge, drained: Collection[Side], allowance: int, room: int) -> None:
@@ -91,6 +96,11 @@ class Turn:
     def close(self, outputs: list[Outgoing]) -> Position:
         """Add this turn's records to the step's, `outcomes` last; returns where the partition stands."""
         ledger, marks = self.ledger, self.ledger.marks()
+        self.counting.close(sum(self.order[0::2]), sum(self.order[1::2]))
+        streams: tuple[Stream, Stream] = ("examples", "labels")
+        for stream, newest in zip(streams, self.newest, strict=True):
+            if newest >= self.counts.newest.get(stream, 0):
+                self.counts.newest[stream] = newest
         outputs += self.outputs
         self.counts.mistakes_told += self.explaining.told
         outputs += written(
@@ -109,21 +119,16 @@ class Turn:
         if (len(self.order) - 1) % 2 != is_label:
             self.order.append(0)
         self.order[-1] += 1
-        stream: Stream = "labels" if is_label else "examples"
-        self.counts.consumed[stream] += 1
-        if record.timestamp_ms >= self.counts.newest.get(stream, 0):
-            self.counts.newest[stream] = record.timestamp_ms
+        self.newest[is_label] = max(self.newest[is_label], record.timestamp_ms)
         try:
             if is_label:
                 self.ledger.labels_next = record.offset + 1
-                self._count_consumed("labels")
                 self._label(record)
             else:
                 self.ledger.examples_next = record.offset + 1
-                self._count_consumed("examples")
                 self._example(record)
         except BadRecord as fault:
-            self._invalid(record, stream, fault)
+            self._invalid(record, fault)
 
     # --- examples ---------------------------------------------------------------------------------
 
@@ -133,7 +138,7 @@ class Turn:
         x = model.features(raw)
         self.sizes.check(record, raw)
         if identity in ledger.waiting or identity in ledger.remembered:
-            self._count_example("duplicate")
+            self.counting.example("duplicate")
             self.decisions.append(Decision("duplicate", identity, record.offset))
             return
         score = model.score(x)
@@ -181,7 +186,7 @@ class Turn:
 
     def _give_up(self, entry: Waiting, outcome: Literal["expired", "evicted"]) -> None:
         self.ledger.resolve(entry.id, None)
-        self._count_example(outcome)
+        self.counting.example(outcome)
         self.decisions.append(Decision(outcome, entry.id, entry.source))
 
     # --- labels -----------------------------------------------------------------------------------
@@ -231,16 +236,18 @@ class Turn:
 
     def _must_be_few(self, label: LabelValue) -> None:
         """Open classes are as many as `labels.max_classes`, counted where they are applied."""
+        if self.model.classes:
+            return
         seen, most = self.tallies.life.actual, self.state.settings.labels.max_classes
-        if not self.model.classes and spelled(label) not in seen and len(seen) >= most:
+        if spelled(label) not in seen and len(seen) >= most:
             raise BadRecord(
                 "unknown-label", f"label {label!r} would be class {most + 1}; raise labels.max_classes"
             )
 
     def _apply(self, entry: Waiting, label_offset: int, label: LabelValue) -> None:
         self._judge(entry, label)
-        self._count_example("labelled")
-        self._count_label("applied")
+        self.counting.example("labelled")
+        self.counting.label("applied")
         self.decisions.append(
             Decision("applied", entry.id, entry.source, label_offset, label, entry.predicted)
         )
@@ -251,34 +258,24 @@ class Turn:
         entry = Waiting(identity, label_offset, self.ledger.stream_time, predicted, NO_EPOCH, features, 0, 0)
         self.bytes += len(features)
         self._judge(entry, label, late=True)
-        self._count_label("applied_late")
+        self.counting.label("applied_late")
         self.decisions.append(
             Decision("applied_late", identity, None, label_offset, label, predicted, None, Raw(features))
         )
 
     def _judge(self, entry: Waiting, label: LabelValue, *, late: bool = False) -> None:
         """Count what was published, learn if that is due, and resolve the id."""
-        model, ledger, counts = self.model, self.ledger, self.counts
-        mistaken = entry.predicted != label
-        current = entry.epoch == model.epoch
-        for tally in (self.tallies.life, self.tallies.epoch):
-            seen, name = tally.actual, spelled(label)
-            if majority(seen, self.negative) != name:
-                tally.majority_mistakes += 1
-                if tally is self.tallies.life:
-                    counts.majority_mistakes += 1
-            seen[name] = seen.get(name, 0) + 1
-            if mistaken and (current or tally is self.tallies.life):
-                tally.mistakes += 1
-            tally.outstanding = max(tally.outstanding, len(ledger.waiting))
+        model, ledger = self.model, self.ledger
+        mistaken = self.counting.judged(
+            label,
+            entry.predicted,
+            of_epoch=entry.epoch == model.epoch,
+            outstanding=len(ledger.waiting),
+        )
         ledger.resolve(entry.id, label)
         if mistaken:
             self.explaining.mistake(model, self.partition, entry, label, ledger.stream_time)
         self._learn(entry, label, mistaken, late=late)
-        if entry.predicted is not None:
-            counts.evaluations[spelled(label), spelled(entry.predicted)] += 1
-        if mistaken:
-            counts.mistakes[spelled(label)] += 1
 
     def _learn(self, entry: Waiting, label: LabelValue, mistaken: bool, *, late: bool) -> None:
         """Count the label, and update where that is due."""
@@ -288,9 +285,7 @@ class Turn:
         if due is None:
             return
         n = model.learn(self.partition, due.x, label, due.predicted, due.behind)
-        for tally in (self.tallies.life, self.tallies.epoch):
-            tally.updates += 1
-        self.counts.updates["demote" if label == self.negative else "promote"] += 1
+        self.counting.updated(demoted=label == self.negative)
         update = Update(
             model.epoch,
             n,
@@ -330,34 +325,21 @@ class Turn:
             self._decide_label("unmatched", entry.id, entry.offset, entry.label)
 
     def _decide_label(self, outcome: LabelOutcome, identity: str, offset: int, label: LabelValue) -> None:
-        self._count_label(outcome)
+        self.counting.label(outcome)
         self.decisions.append(Decision(outcome, identity, None, offset, label))
 
     # --- both -------------------------------------------------------------------------------------
 
-    def _invalid(self, record: Record, stream: Stream, fault: BadRecord) -> None:
-        if record.topic == "labels":
-            self._count_label("invalid")
+    def _invalid(self, record: Record, fault: BadRecord) -> None:
+        stream: Stream = "labels" if record.topic == "labels" else "examples"
+        if stream == "labels":
+            self.counting.label("invalid")
             self.decisions.append(Decision("invalid", None, None, record.offset))
         else:
-            self._count_example("invalid")
+            self.counting.example("invalid")
             self.decisions.append(Decision("invalid", None, record.offset))
         self.counts.rejected[stream, fault.reason] += 1
         self.outputs.append(dead_letter(record, fault, self.state.limits.dead_letters))
-
-    def _count_consumed(self, stream: Stream) -> None:
-        for tally in (self.tallies.life, self.tallies.epoch):
-            (tally.labels if stream == "labels" else tally.examples)["consumed"] += 1
-
-    def _count_example(self, outcome: ExampleOutcome) -> None:
-        self.tallies.life.examples[outcome] += 1
-        self.tallies.epoch.examples[outcome] += 1
-        self.counts.examples[outcome] += 1
-
-    def _count_label(self, outcome: LabelOutcome) -> None:
-        self.tallies.life.labels[outcome] += 1
-        self.tallies.epoch.labels[outcome] += 1
-        self.counts.labels[outcome] += 1
 
 
 def confidence(score: Score) -> float:
@@ -366,9 +348,3 @@ def confidence(score: Score) -> float:
         return abs(score)
     best = sorted(score)[-2:]
     return best[-1] - best[0] if len(best) == 2 else 0.0
-
-
-def majority(seen: Mapping[str, int], negative: LabelValue | None) -> str | None:
-    """The class most frequent so far, by name; of equals the negative one, or the first by name."""
-    first = None if negative is None else spelled(negative)
-    return min(seen, key=lambda name: (-seen[name], name != first, name), default=first)
