@@ -14,16 +14,19 @@ on a rebuild: `service/core/recover.py` applies recorded decisions to the same t
 """
 
 from collections import OrderedDict
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Any, Generic, NamedTuple, TypeVar
+from math import inf
+from operator import attrgetter
+from typing import Any, Generic, TypeVar
 
 from service.core.inputs import Carried
 from service.core.messages import EXAMPLE_OUTCOMES, LABEL_OUTCOMES, Marks, Tallies, Tally
+from service.core.records import Data
 from service.settings import LabelSettings, LabelValue
 
 
-class Waiting(NamedTuple):
+class Waiting(Data, frozen=True, gc=False):
     """A predicted example without a label."""
 
     id: str
@@ -43,7 +46,7 @@ class Waiting(NamedTuple):
     """How many updates its version had folded."""
 
 
-class Parked(NamedTuple):
+class Parked(Data, frozen=True, gc=False):
     """A label whose example has not come yet."""
 
     id: str
@@ -56,7 +59,7 @@ class Parked(NamedTuple):
     """What it is applied from, should no example come."""
 
 
-class Remembered(NamedTuple):
+class Remembered(Data, frozen=True, gc=False):
     """A resolved id. `label` is None where it expired or was evicted without one."""
 
     id: str
@@ -75,9 +78,9 @@ class _Journaled(Generic[Entry]):
     It is used first-in first-out; a plain dict would pass over all that has left to find its first entry.
     """
 
-    def __init__(self, order: int) -> None:
+    def __init__(self, order: Callable[[Entry], int]) -> None:
         self.entries: OrderedDict[str, Entry] = OrderedDict()
-        self._order = order
+        self._order: Callable[[Any], int] = order
         self._undo: list[tuple[str, Entry | None]] = []
 
     def put(self, entry: Entry) -> None:
@@ -90,7 +93,7 @@ class _Journaled(Generic[Entry]):
         return entry
 
     def _place(self, item: tuple[str, Any]) -> int:
-        return int(item[1][self._order])
+        return self._order(item[1])
 
     def oldest(self) -> Entry | None:
         return next(iter(self.entries.values()), None)
@@ -144,11 +147,12 @@ class Ledger:
         self.predictions_end = 0
         """Offset that the next prediction will have, or lower."""
         self.outcomes_end = 0
-        self._waiting: _Journaled[Waiting] = _Journaled(Waiting._fields.index("source"))
-        self._parked: _Journaled[Parked] = _Journaled(Parked._fields.index("offset"))
-        self._remembered: _Journaled[Remembered] = _Journaled(Remembered._fields.index("order"))
+        self._waiting: _Journaled[Waiting] = _Journaled(attrgetter("source"))
+        self._parked: _Journaled[Parked] = _Journaled(attrgetter("offset"))
+        self._remembered: _Journaled[Remembered] = _Journaled(attrgetter("order"))
         self._before: _Scalars | None = None
         self._before_next = (0, 0)
+        self._quiet_until: float = -1
 
     # --- what is held -----------------------------------------------------------------------------
 
@@ -166,6 +170,23 @@ class Ledger:
     def remembered(self) -> dict[str, Remembered]:
         """Resolved ids, in the order resolved."""
         return self._remembered.entries
+
+    def quiet(self) -> bool:
+        """Whether nothing can be overdue yet. Asked at every record, and mostly answered by one comparison.
+
+        Later entries are not older than the oldest ones, and only `rollback` and `restore` bring any back.
+        """
+        if self.stream_time <= self._quiet_until:
+            return True
+        if self.overdue_example() is not None or self.overdue_label() is not None:
+            return False
+        waiting, parked = self._waiting.oldest(), self._parked.oldest()
+        delay = inf if self.max_delay_ms is None else self.max_delay_ms
+        self._quiet_until = min(
+            (self.stream_time if waiting is None else waiting.at) + delay,
+            (self.stream_time if parked is None else parked.at) + self.parking_ms,
+        )
+        return True
 
     def overdue_example(self) -> Waiting | None:
         """The oldest waiting example, if it has waited too long."""
@@ -215,6 +236,7 @@ class Ledger:
         """Hold exactly these, in this order: on a rebuild."""
         self._waiting.entries = OrderedDict((entry.id, entry) for entry in waiting)
         self._parked.entries = OrderedDict((entry.id, entry) for entry in parked)
+        self._quiet_until = -1
 
     def unpark(self, identity: str) -> Parked:
         """The parked label leaves, for its example or for good."""
@@ -257,4 +279,5 @@ class Ledger:
         self.examples_next, self.labels_next = self._before_next
         for journaled in (self._waiting, self._parked, self._remembered):
             journaled.rollback()
+        self._quiet_until = -1
         self._before = None

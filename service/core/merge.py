@@ -25,6 +25,7 @@ class Merge:
             p: (deque(), deque()) for p in sorted(partitions)
         }
         self._bytes = {p: [0, 0] for p in self._buffers}
+        """At most so many are buffered of each side: what is taken is reckoned up when it matters."""
         self._capacity = capacity
         self._capacity_bytes = capacity_bytes // max(1, 2 * len(self._buffers))
         """Of each side."""
@@ -67,10 +68,8 @@ class Merge:
 
     def take(self, record: Record) -> None:
         """Consume the record that `peek` gave."""
-        is_label = record.topic == "labels"
-        taken = self._buffers[record.partition][is_label].popleft()
+        taken = self._buffers[record.partition][record.topic == "labels"].popleft()
         assert taken is record
-        self._bytes[record.partition][is_label] -= _size(record)
 
     def pausing(self) -> tuple[set[Side], set[Side]]:
         """(sides to pause, sides to resume): a side over one of its capacities waits until both are half free."""
@@ -78,7 +77,10 @@ class Merge:
         resume: set[Side] = set()
         for p, both in self._buffers.items():
             topics: tuple[Topic, Topic] = ("examples", "labels")
-            for topic, buffer, size in zip(topics, both, self._bytes[p], strict=True):
+            for is_label, (topic, buffer) in enumerate(zip(topics, both, strict=True)):
+                size = self._bytes[p][is_label]
+                if size >= self._capacity_bytes or (topic, p) in self.paused:
+                    size = self._bytes[p][is_label] = sum(map(_size, buffer))
                 if (topic, p) not in self.paused:
                     if len(buffer) >= self._capacity or size >= self._capacity_bytes:
                         pause.add((topic, p))

@@ -58,7 +58,8 @@ class Turn:
         """Largest record time consumed of examples and of labels."""
         self.outputs: list[Outgoing] = []
         self.explaining = Explaining(explain)
-        self.sized = self.bytes = 0
+        self.bytes = 0
+        """To be written so far; small decisions aside, whose number the allowance limits."""
         self.ledger.begin()
         self.tallies = self.ledger.tallies
         self.counting = Counting(self.tallies, counts, self.negative)
@@ -72,26 +73,24 @@ class Turn:
         ledger = self.ledger
         while allowance > 0 and (record := merge.peek(self.partition, drained)) is not None:
             ledger.stream_time = max(ledger.stream_time, record.timestamp_ms)
-            while allowance > 0 and (late := ledger.overdue_example()) is not None:
-                self._give_up(late, "expired")
-                allowance -= 1
-            while allowance > 0 and (alone := ledger.overdue_label()) is not None:
-                self._unmatched(alone.id)
-                allowance = 0 if self._writes() >= room else allowance - 1
-            if allowance <= 0:
-                return  # the record waits for the next step, at the time that it brought
+            if not ledger.quiet():
+                while allowance > 0 and (late := ledger.overdue_example()) is not None:
+                    self._give_up(late, "expired")
+                    allowance -= 1
+                while allowance > 0 and (alone := ledger.overdue_label()) is not None:
+                    self._unmatched(alone.id)
+                    allowance = 0 if self.bytes >= room else allowance - 1
+                if allowance <= 0:
+                    return  # the record waits for the next step, at the time that it brought
             merge.take(record)
             self._consume(record)
-            allowance = 0 if self._writes() >= room else allowance - 1
+            allowance = 0 if self.bytes >= room else allowance - 1
             while (surplus := ledger.surplus_example()) is not None:
                 self._give_up(surplus, "evicted")
 
-    def _writes(self) -> int:
-        """Bytes to be written so far; small decisions aside, whose number the allowance limits."""
-        for place in range(self.sized, len(self.outputs)):
-            self.bytes += len(self.outputs[place].value or b"")
-        self.sized = len(self.outputs)
-        return self.bytes
+    def _write(self, record: Outgoing) -> None:
+        self.outputs.append(record)
+        self.bytes += len(record.value or b"")
 
     def close(self, outputs: list[Outgoing]) -> Position:
         """Add this turn's records to the step's, `outcomes` last; returns where the partition stands."""
@@ -143,7 +142,7 @@ class Turn:
             return
         score = model.score(x)
         predicted = model.predict(score)
-        self.outputs.append(
+        self._write(
             Outgoing(
                 "predictions",
                 self.partition,
@@ -299,7 +298,7 @@ class Turn:
             due.behind,
             late=late,
         )
-        self.outputs.append(Outgoing("updates", self.partition, entry.id.encode(), encode(update)))
+        self._write(Outgoing("updates", self.partition, entry.id.encode(), encode(update)))
 
     def _due(self, entry: Waiting, label: LabelValue, mistaken: bool) -> _Due | None:
         """The update that is due, or None: the only place where that is decided."""
@@ -339,7 +338,7 @@ class Turn:
             self.counting.example("invalid")
             self.decisions.append(Decision("invalid", None, record.offset))
         self.counts.rejected[stream, fault.reason] += 1
-        self.outputs.append(dead_letter(record, fault, self.state.limits.dead_letters))
+        self._write(dead_letter(record, fault, self.state.limits.dead_letters))
 
 
 def confidence(score: Score) -> float:

@@ -100,7 +100,7 @@ def _closed(place: TopicPartition, builder: Any, count: int, first: int, newest:
 
 def _encoded(place: int, delay_ms: int, record: Outgoing) -> bytes:
     """One record as it stands in a batch, at this place and so long after the first one."""
-    _, _, key, value, headers, _ = record
+    key, value, headers = record.key, record.value, record.headers
     front = b"\0" + _varint(delay_ms) + _varint(place) + _text(key)
     size = _NULL if value is None else _varint(len(value))
     back = _varint(len(headers))
