@@ -4,7 +4,7 @@ import time
 
 import pytest
 
-from service.core.records import Headers, Outgoing
+from service.core.records import Headers, Outgoing, Record
 from service.log.partitioner import partition_of
 from service.log.protocol import Log, LogError, OffsetLost, Refused, TransactionFailed
 from tests.contract.place import PARTITIONS, Place
@@ -29,7 +29,7 @@ def test_a_record_comes_back_whole(log: Log) -> None:
 
     (record,) = log.read("examples", 1, 0)
 
-    assert record == ("examples", 1, 0, 1_700_000_000_123, b"key", b"value", (("h", b"1"),))
+    assert record == Record("examples", 1, 0, 1_700_000_000_123, b"key", b"value", (("h", b"1"),))
 
 
 @pytest.mark.parametrize(
@@ -63,7 +63,12 @@ def test_transactions_keep_headers_and_times_too(log: Log, start) -> None:
 
     (record,) = log.read("predictions", 2, 0)
 
-    assert record[3:] == (1_600_000_000_000, b"k", None, headers)
+    assert (record.timestamp_ms, record.key, record.value, record.headers) == (
+        1_600_000_000_000,
+        b"k",
+        None,
+        headers,
+    )
 
 
 def test_a_record_without_a_time_is_stamped_with_now(log: Log) -> None:

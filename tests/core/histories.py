@@ -11,6 +11,7 @@ from random import Random
 from typing import Any
 
 import msgspec
+from msgspec.structs import astuple
 
 from service.core import snapshot
 from service.core.learners import KINDS
@@ -116,9 +117,9 @@ def bits(value: Any) -> Any:
 def ledger_of(ledger: Ledger) -> dict[str, Any]:
     """All that a ledger holds, in its order, apart from the floors."""
     return {
-        "waiting": [tuple(entry[:6]) for entry in ledger.waiting.values()],
-        "parked": [(*entry[:4], entry.carried) for entry in ledger.parked.values()],
-        "remembered": [tuple(entry[:2]) for entry in ledger.remembered.values()],
+        "waiting": [astuple(entry)[:6] for entry in ledger.waiting.values()],
+        "parked": [(*astuple(entry)[:4], entry.carried) for entry in ledger.parked.values()],
+        "remembered": [astuple(entry)[:2] for entry in ledger.remembered.values()],
         "keys": (list(ledger.waiting), list(ledger.parked), list(ledger.remembered)),
         "stream_time": ledger.stream_time,
         "tallies": msgspec.to_builtins(ledger.tallies),

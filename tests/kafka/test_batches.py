@@ -59,6 +59,8 @@ def test_what_is_written_is_read(records: list[Outgoing], size: int) -> None:
         while (batch := found.next_batch()) is not None:
             read += batches._decoded("predictions", 3, batch)
 
-    assert [each[4:] for each in read] == [(record.key, record.value, record.headers) for record in records]
+    assert [(each.key, each.value, each.headers) for each in read] == [
+        (record.key, record.value, record.headers) for record in records
+    ]
     assert [each.timestamp_ms for each in read] == [record.timestamp_ms for record in records]
     assert all(len(each) <= size or len(list(MemoryRecords(each).next_batch())) == 1 for each in made)
