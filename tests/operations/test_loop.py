@@ -210,8 +210,8 @@ def test_a_restart_from_a_checkpoint_equals_a_fold_of_the_log(tmp_path: Path) ->
         other = resumed.held.state.ledgers[p]
         assert list(other.waiting) == list(ledger.waiting)
         assert list(other.parked) == list(ledger.parked)
-        assert [entry[:2] for entry in other.remembered.values()] == [
-            entry[:2] for entry in ledger.remembered.values()
+        assert [(entry.id, entry.label) for entry in other.remembered.values()] == [
+            (entry.id, entry.label) for entry in ledger.remembered.values()
         ]
         assert other.tallies == ledger.tallies
 
