@@ -33,7 +33,9 @@ def main(task: Task) -> None:
     consumer = KafkaConsumer(bootstrap_servers=task.bootstrap, group_id=f"{task.prefix}group", **CONSUMER)
     consumer.subscribe([task.examples, task.labels])
     producer = KafkaProducer(
-        bootstrap_servers=task.bootstrap, transactional_id=f"{task.prefix}id", **PRODUCER
+        bootstrap_servers=task.bootstrap,
+        transactional_id=f"{task.prefix}id-{task.options.get('slot', 0)}",
+        **PRODUCER,
     )
     producer.init_transactions()
     clock, output = Clock(), f"{task.prefix}predictions"
