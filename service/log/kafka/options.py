@@ -124,7 +124,7 @@ def _tls(given: Mapping[str, Any]) -> Iterator[str]:
     for name in ("ssl_cafile", "ssl_crlfile"):
         if given.get(name) is not None:
             try:
-                ssl.create_default_context().load_verify_locations(given[name])
+                ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT).load_verify_locations(given[name])
             except ssl.SSLError:
                 yield f"kafka.{name} = {given[name]!r} holds nothing in PEM that it could be"
     if given.get("ssl_certfile") is not None:
