@@ -168,12 +168,6 @@ GUARDS: Mapping[str, Guard] = {
     "B7 a commit counts under its own epoch": Guard(
         "service/log/kafka/transact.py", "if manager.producer_id_and_epoch != epoch:", "if False:", PRODUCER
     ),
-    "B7 a client that failed is thrown away": Guard(
-        "service/log/kafka/transact.py",
-        "            if not done:\n                self.drop()",
-        "            pass",
-        PRODUCER,
-    ),
     "B7 a commit without an answer is looked up": Guard(
         "service/log/kafka/transact.py",
         "        if not result.wait(timeout_ms=seconds * 1000):\n",

@@ -112,7 +112,8 @@ class Breaking:
     fault: Fault
     transactions: int = 0
     sent: int = 0
-    raised: list[LogError] = field(default_factory=list)
+    raised: list[tuple[int, type[LogError]]] = field(default_factory=list)
+    """Which transactions ended with what."""
 
     def install(self, patch: pytest.MonkeyPatch) -> None:
         write, send = transact.Writer.write, transact.send
@@ -128,7 +129,7 @@ class Breaking:
             try:
                 return write(writer, outputs, positions, member)
             except LogError as error:
-                self.raised.append(error)
+                self.raised.append((self.transactions, type(error)))
                 raise
 
         def watched_send(producer: Any, name: str, record: Any) -> Any:
@@ -191,7 +192,7 @@ def test_a_broken_transaction_is_whole_or_absent(
 
         run = Run(log, settings)
 
-        assert [type(error) for error in breaking.raised] == [FAULTS[name].raises]
+        assert breaking.raised == [(BROKEN, FAULTS[name].raises)]
         recount = Recount(log, settings)
         assert sorted(identity for identity, _ in recount.predicted) == sorted(
             f"i{number}" for number in range(EXAMPLES)
