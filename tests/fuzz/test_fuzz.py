@@ -19,12 +19,14 @@ from service.commands.app import app
 from service.commands.configuration import load
 from service.commands.problems import ConfigurationError
 from service.core import snapshot
+from service.core.audit.replica import settings_of
 from service.core.dead_letters import dead_letter
 from service.core.faults import BadLog, BadRecord, BadSnapshot
 from service.core.fold import Fold
 from service.core.ledger import Ledger, zero
 from service.core.messages import (
     Decision,
+    Epoch,
     Inputs,
     Marks,
     Outcomes,
@@ -38,7 +40,7 @@ from service.core.messages import (
 from service.core.model import first_epoch
 from service.core.records import Position, Record
 from service.core.recover import read_marks, rebuild
-from service.settings import LabelSettings, Settings
+from service.settings import LabelSettings, MessageSettings, Settings
 from tests.fuzz.targets import TARGETS, Requests, _history, listening
 
 COUNTS = {"inputs": 60, "own-records": 60, "marks": 30, "checkpoints": 60, "replays": 10, "commands": 8}
@@ -171,6 +173,15 @@ def test_an_update_that_these_settings_never_made_stops_the_fold(change: dict[st
     records = [encode(first_epoch(made)), encode(msgspec.structs.replace(update, **change))]
     with pytest.raises(BadLog, match="update 1"):
         Fold(made, 1).fold(0, [Record("updates", 0, n, 0, None, value) for n, value in enumerate(records)])
+
+
+@pytest.mark.parametrize(
+    "learner", [{"kind": "elimination", "concepts": "null"}, {"kind": "oracle"}, {"eta": "x"}]
+)
+def test_an_epoch_of_settings_that_no_worker_takes_ends_the_audit(learner: dict[str, Any]) -> None:
+    """By name."""
+    with pytest.raises(BadLog, match="the settings of epoch 1 are none"):
+        settings_of(Epoch(1, 1, {"learner": learner, "features": {"bias": False}}), MessageSettings())
 
 
 def test_deep_nesting_in_a_data_file_is_no_number(tmp_path: Path) -> None:

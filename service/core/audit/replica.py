@@ -4,6 +4,8 @@ from collections.abc import Mapping
 
 from service.core.audit.source import Ahead, Source, place
 from service.core.faults import BadLog, BadRecord
+from service.core.learners import KINDS
+from service.core.learners.requirements import unmet
 from service.core.messages import Epoch, Update, read_update
 from service.core.model import Model
 from service.core.records import Record
@@ -13,9 +15,15 @@ from service.settings import MessageSettings, Settings
 def settings_of(epoch: Epoch, messages: MessageSettings) -> Settings:
     """What the epoch fixed, with the pointers into messages. Raises BadLog."""
     try:
-        return Settings.model_validate({**epoch.settings, "messages": messages.model_dump()})
+        found = Settings.model_validate({**epoch.settings, "messages": messages.model_dump()})
     except ValueError as error:
         raise BadLog(f"the settings of epoch {epoch.epoch} are none: {error}") from None
+    wrong = [f"{each.key}: {each.wrong}" for each in unmet(found)]
+    if found.learner.kind not in KINDS:
+        wrong.append(f"learner.kind: there is no {found.learner.kind!r}")
+    if wrong:
+        raise BadLog(f"the settings of epoch {epoch.epoch} are none: {'; '.join(wrong)}")
+    return found
 
 
 class Replica:
