@@ -60,14 +60,15 @@ GUARDS: Mapping[str, Guard] = {
         "        if positions:\n            self._wait(",
         "        if positions:\n"
         '            self._wait(manager.begin_commit(), COMMIT_S, "the commit")\n'
+        "            __import__('time').sleep(0.05)\n"
         "            producer.begin_transaction()\n"
         "            self._wait(",
         KILLED,
     ),
     "B1 a slot keeps its transactional id": Guard(
         "service/log/kafka/log.py",
-        "writer = Writer(self._connection, self._names, self._connection.client_id(slot), self._watchdog)",
-        "writer = Writer(self._connection, self._names, f'{slot}-{id(self)}', self._watchdog)",
+        "self._make_writer(self._connection.client_id(slot))",
+        "self._make_writer(f\"{slot}-{__import__('os').getpid()}\")",
         "faults/test_two_workers.py",
     ),
     "B1 what is resolved waits no more": Guard(
@@ -124,7 +125,12 @@ GUARDS: Mapping[str, Guard] = {
         DATA,
     ),
     "B5 what it leads to is sized first": Guard(
-        "service/core/sizes.py", "if size > largest:", "if False:", DATA
+        "service/core/sizes.py",
+        'if size > largest:\n                raise BadRecord(\n                    "oversize",\n'
+        '                    f"the example',
+        'if False:\n                raise BadRecord(\n                    "oversize",\n'
+        '                    f"the example',
+        DATA,
     ),
     "B5 lost offsets are refused": Guard(
         "service/worker/assignment.py",
@@ -161,8 +167,8 @@ GUARDS: Mapping[str, Guard] = {
     ),
     "B7 a failed send meets no commit": Guard(
         "service/log/kafka/transact.py",
-        "future.get(0).offset + 1",
-        "(future.value.offset if future.succeeded() else 0) + 1",
+        "max(end_of(batch) for batch in batches)",
+        "max(end_of(batch) if batch.produce_future.succeeded() else 0 for batch in batches)",
         PRODUCER,
     ),
     "B7 a commit counts under its own epoch": Guard(
@@ -203,8 +209,8 @@ GUARDS: Mapping[str, Guard] = {
     ),
     "B9 a follower's client is closed": Guard(
         "service/log/kafka/read.py",
-        "for batch in fetched.values() for each in batch]\n        finally:\n            consumer.close(",
-        "for batch in fetched.values() for each in batch]\n        finally:\n            consumer.paused(",
+        "        finally:\n            consumer.close(autocommit=False)\n\n    def _poll",
+        "        finally:\n            pass\n\n    def _poll",
         SOAK,
     ),
     "B9 a follower's thread ends": Guard(
