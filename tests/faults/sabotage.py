@@ -101,6 +101,12 @@ GUARDS: Mapping[str, Guard] = {
         "held is not None and p in held.state.ledgers}",
         ZOMBIE,
     ),
+    "B2 a takeover first folds what came since": Guard(
+        "service/worker/assignment.py",
+        "if held is not None and catch_up(log, held.fold):",
+        "if held is not None:",
+        ZOMBIE,
+    ),
     "B3 reads reach the high watermark": Guard(
         "service/log/kafka/read.py",
         "                elif now > deadline:",
@@ -223,12 +229,6 @@ GUARDS: Mapping[str, Guard] = {
         "service/worker/loop.py",
         "            self._following.fold_into(self.held.fold)",
         "            pass",
-        SCALING,
-    ),
-    "B10 a takeover first folds what came since": Guard(
-        "service/worker/assignment.py",
-        "if held is not None and catch_up(log, held.fold):",
-        "if held is not None:",
         SCALING,
     ),
     "B10 an update is folded with its own clock": Guard(
