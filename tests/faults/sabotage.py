@@ -168,8 +168,11 @@ GUARDS: Mapping[str, Guard] = {
     "B6 a worker without its log is not ready": Guard(
         "service/worker/loop.py", "        self._heartbeat.reachable(False)\n", "", AWAY
     ),
-    "B6 a change of leaders is waited for": Guard(
-        "service/worker/loop.py", "                self._wait_for_log(error)", "                raise", LEADER
+    "B6 a transaction that failed is got over": Guard(
+        "service/worker/loop.py",
+        '                self._rebuild("failed", error)',
+        "                raise",
+        LEADER,
     ),
     "B7 a failed send meets no commit": Guard(
         "service/log/kafka/transact.py",

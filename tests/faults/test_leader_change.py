@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable
+from contextlib import closing
 from typing import Any
 
 import pytest
@@ -9,7 +10,7 @@ from kafka import KafkaAdminClient
 from kafka.errors import KafkaError
 
 from service.core.records import TOPICS
-from tests.faults.chance import chance_of, examples, is_full
+from tests.faults.chance import chance_of, examples, is_full, sized
 from tests.faults.children import Children, until
 from tests.faults.deployment import PATIENCE_S, Deployment
 from tests.faults.feed import Feed
@@ -21,6 +22,8 @@ from tests.kafka.cluster import Cluster
 pytestmark = pytest.mark.kafka
 SMALL_STEPS = "batch.max_records=50"
 PREFIX = "lead."
+HASTY = "from service.log.kafka import transact as t; t.FLUSH_S = t.OFFSETS_S = t.COMMIT_S = 3"
+"""A transaction is given up before other brokers lead: so it must be got over, not just waited for."""
 STEP = 300
 """Records that are consumed between two blows."""
 
@@ -29,13 +32,11 @@ def asked(cluster: Cluster, ask: Callable[[KafkaAdminClient], Any]) -> Any:
     """The answer of whichever broker gives one: some may be dead, and others have not heard of it."""
     deadline = time.monotonic() + PATIENCE_S
     while True:
-        admin = KafkaAdminClient(bootstrap_servers=cluster.bootstrap.split(","))
         try:
-            return ask(admin)
+            with closing(KafkaAdminClient(bootstrap_servers=cluster.bootstrap)) as admin:
+                return ask(admin)
         except KafkaError:
             assert time.monotonic() < deadline
-        finally:
-            admin.close()
 
 
 def coordinator(cluster: Cluster, transactional_id: str) -> int:
@@ -77,13 +78,15 @@ def test_brokers_that_lead_and_coordinate_may_die(tmp_path_factory: pytest.TempP
                 struck(cluster, place, Feed(place, records))
             finally:
                 children.kill()
-        assert open_below(cluster.bootstrap.split(",")[0], PREFIX) == {}
+        assert open_below(cluster.bootstrap, PREFIX) == {}
 
 
 def struck(cluster: Cluster, place: Deployment, feed: Feed) -> None:
     fleet = Fleet(place)
-    fleet.start("slot", *(["other"] if is_full() else []))
+    fleet.start("slot", first=sized(HASTY, ""))
+    fleet.start(*sized((), ("other",)))
     fleet.shared_out()
+    worker = fleet.workers["slot"]
     feed.rest()
     fleet.reaches(STEP)
     id_of = f"{place.settings.group}-slot"
@@ -100,5 +103,10 @@ def struck(cluster: Cluster, place: Deployment, feed: Feed) -> None:
         if is_full():
             cluster.start(victim)
             until(lambda: in_step(cluster), PATIENCE_S, "its replicas are in step")
+    if not is_full():
+        assert fleet.workers["slot"] is worker, (
+            f"it ended, and its supervisor had to help: {worker.last_words()}"
+        )
+    print(*(line for line in worker.err().splitlines() if "rebuilding" in line or "log_unreachable" in line))
     found = fleet.prove()
     assert len(found.predictions) >= examples(800, 20_000)
