@@ -24,11 +24,12 @@ def test_a_killed_worker_on_librdkafka_hands_over_and_takes_over(
         "kafka.session_timeout_ms=5000",
     ) as place:
         records = stream(4_000, 11)
-        place.send(records[:3_000])
+        place.send(records[:1_000])
         options = [each.replace("kafka://", "kafka+confluent://") for each in place.options]
         more = ("--set", "worker.slot=other", "--set", "checkpoint.url=")
         first, second = place.worker(), children.start("run", *options, *more)
         _share(first, second)
+        place.send(records[1_000:3_000])
         place.works(second)
         second.kill()
         place.send(records[3_000:6_000])

@@ -13,16 +13,21 @@ def test_of_two_workers_with_one_slot_one_ends(deploy: Deploy) -> None:
     """Whichever it is, it says that the slot is taken, and each example is predicted once."""
     place = deploy(*SETTINGS, "batch.max_records=50")
     records = stream(3_000, chance_of("two workers").randrange(2**32))
-    place.send(records[:4_000])
+    place.send(records[:1_000])
     first = place.worker()
     place.works(first)
     second = place.worker()
     pair = (first, second)
+    until(
+        lambda: '"event": "assigned"' in second.err() or any(one.code is not None for one in pair),
+        PATIENCE_S,
+        "the second has joined",
+    )
+    place.send(records[1_000:])  # who has nothing to write is never shut out
     until(lambda: any(one.code is not None for one in pair), PATIENCE_S, "one of the two has ended")
     ended, left = pair if first.code is not None else (second, first)
     assert ended.code == SLOT_TAKEN, f"{ended.last_words()}\n{left.last_words()}"
     assert left.code is None, left.last_words()
     assert "worker.slot" in ended.err() or "run only one" in ended.err(), ended.last_words()
-    place.send(records[4_000:])
     place.finish(left)
     assert len(place.prove().predictions) == 3_000

@@ -82,10 +82,10 @@ def outcome(future: Any) -> BaseException | None:
 
 @pytest.fixture
 def hasty(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The same order of limits, in fifths and tenths."""
-    monkeypatch.setitem(connect._WRITING, "request_timeout_ms", 500)
-    monkeypatch.setitem(connect._WRITING, "delivery_timeout_ms", 1_000)
-    monkeypatch.setattr(transact, "FLUSH_S", 2)
+    """The same order of limits, in thirds and halves: a busy machine answers within them, a test need not wait."""
+    monkeypatch.setitem(connect._WRITING, "request_timeout_ms", 1_500)
+    monkeypatch.setitem(connect._WRITING, "delivery_timeout_ms", 2_000)
+    monkeypatch.setattr(transact, "FLUSH_S", 3)
 
 
 # An expired batch (c1)
@@ -127,7 +127,7 @@ def test_a_late_batch_is_never_seen(open_log, prefix, broker: Broker, start, mon
     log = open_log(broker.bootstrap)
     log.create_topics(2, {})
     worker = start(log)
-    wakes = threading.Timer(3, broker.resume)
+    wakes = threading.Timer(4, broker.resume)
 
     def hang(producer: Any) -> None:
         broker.pause()

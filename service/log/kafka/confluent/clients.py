@@ -4,6 +4,7 @@ Guarantees: the same as of `service.log.kafka.connect`. An option that librdkafk
 is refused by name, never ignored.
 """
 
+import logging
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -50,6 +51,11 @@ PRODUCING: Mapping[str, str] = {
 OURS_ALONE = ("bootstrap_timeout_ms", "max_poll_records", "max_block_ms", "buffer_memory")
 """Options of the kafka-python clients that remain beside; nothing here reads them."""
 
+_SILENT = logging.getLogger("librdkafka")
+"""What matters comes as an error of a call; by itself the library would also write to stderr, past our logs."""
+_SILENT.addHandler(logging.NullHandler())
+_SILENT.propagate = False
+
 Errors = Callable[[KafkaError], None]
 
 
@@ -86,7 +92,7 @@ class Clients:
             "bootstrap.servers": ",".join(connection.servers),
             "metadata.max.age.ms": 30_000,
             "topic.metadata.refresh.interval.ms": 30_000,
-            "log_level": 2,  # what matters comes as an error; the rest would go to stderr past our logs
+            "logger": _SILENT,
         }
         self._given = translated_options(connection.given)
         self._max_request_bytes = connection.max_request_bytes
