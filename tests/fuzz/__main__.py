@@ -43,29 +43,34 @@ def main() -> int:
 
 
 def run(targets: dict[str, Target], seconds: float, seed: int, cases: int) -> int:
+    """Give each target as much time; its cases are numbered from the seed on."""
     end = time.monotonic() + seconds
+    spent = dict.fromkeys(targets, 0.0)
     done: Counter[str] = Counter()
     found: Counter[str] = Counter()
-    number, peak = seed, _peak_bytes()
+    peak = _peak_bytes()
     print(f"seed {seed}, {', '.join(targets)}", flush=True)
-    while time.monotonic() < end and number < seed + cases:
-        for name, target in targets.items():
-            signal.alarm(CASE_S)
-            try:
-                target(Random(number))
-            except Exception as error:  # noqa: BLE001 - whatever it is, it is a find
-                kind = f"{name}: {type(error).__name__} at {_where(error)}"
-                found[kind] += 1
-                if found[kind] <= ALIKE:
-                    print(f"FOUND {kind}, case {number}\n{traceback.format_exc()}", flush=True)
-            finally:
-                signal.alarm(0)
-            if _peak_bytes() > peak + GROWTH_BYTES:
-                peak = _peak_bytes()
-                found[f"{name}: memory"] += 1
-                print(f"FOUND {name}: {peak / 2**20:.0f} MB taken, case {number}", flush=True)
-            done[name] += 1
-        number += 1
+    while (began := time.monotonic()) < end and spent:
+        name = min(spent, key=lambda each: spent[each])
+        number = seed + done[name]
+        signal.alarm(CASE_S)
+        try:
+            targets[name](Random(number))
+        except Exception as error:  # noqa: BLE001 - whatever it is, it is a find
+            kind = f"{name}: {type(error).__name__} at {_where(error)}"
+            found[kind] += 1
+            if found[kind] <= ALIKE:
+                print(f"FOUND {kind}, case {number}\n{traceback.format_exc()}", flush=True)
+        finally:
+            signal.alarm(0)
+        if _peak_bytes() > peak + GROWTH_BYTES:
+            peak = _peak_bytes()
+            found[f"{name}: memory"] += 1
+            print(f"FOUND {name}: {peak / 2**20:.0f} MB taken, case {number}", flush=True)
+        done[name] += 1
+        spent[name] += time.monotonic() - began
+        if done[name] == cases:
+            del spent[name]
     print(f"cases: {dict(done)}; {_peak_bytes() / 2**20:.0f} MB at most; found: {dict(found) or 'nothing'}")
     return 1 if found else 0
 

@@ -1,12 +1,15 @@
 """Who gets in by which door of a real broker, and what is said to whom it turns away."""
 
+import contextlib
+import socket
 from pathlib import Path
 
 import pytest
+from kafka.net.selector import NetworkSelector
 
 from service.commands.app import app
 from service.commands.exit_codes import ExitCode, code_of
-from service.log.kafka import KafkaLog
+from service.log.kafka import KafkaLog, entrance
 from service.log.protocol import LogError, Misconfigured, Unreachable
 from tests.security.certificates import KEY_PASSWORD
 from tests.security.secured import Secured
@@ -119,6 +122,20 @@ def test_another_protocol_than_the_listeners_is_told_in_bounded_time(
     said = turned_away(secured, door, ExitCode.UNREACHABLE, **change, bootstrap_timeout_ms=500)
     protocol = change["security_protocol"] or "PLAINTEXT"
     assert f"kafka.security_protocol, which is {protocol}" in said
+
+
+def test_an_answer_is_read_before_the_end_that_follows_it() -> None:
+    """A broker says why and hangs up at once: the client by itself would tell of the end only."""
+    ours, theirs = socket.socketpair()
+    with contextlib.closing(NetworkSelector()) as net, ours, theirs:
+        ours.setblocking(False)
+        transport = entrance._Plain(net, ours)
+        theirs.sendall(b"why")
+        theirs.close()
+        assert transport._sock_recv() == (b"why", None)
+        received, error = transport._sock_recv()
+        assert received == b""
+        assert "disconnected" in str(error)
 
 
 def test_a_command_ends_with_one_line_and_no_traceback(
