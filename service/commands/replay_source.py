@@ -105,11 +105,11 @@ class Source(NamedTuple):
 
     def examples(self) -> Iterator[Features]:
         """Its examples as features before scaling, without BIAS; what cannot be read is left out, and told."""
-        rules = FeatureSettings(bias=False, missing=self.settings.features.missing)
+        decode = features.reader(FeatureSettings(bias=False, missing=self.settings.features.missing))
         unread = 0
         for raw in self._raw():
             try:
-                yield features.decode(raw, rules)
+                yield decode(raw)
             except BadRecord:
                 unread += 1
         if unread:

@@ -5,11 +5,12 @@ same bits on every worker. Three forms: an object of name to number, text, truth
 array of numbers (named "0", "1", ...); an array of tokens (each counts 1, repeats add up).
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from math import sqrt
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
+from msgspec import Meta, Raw
 
 from service.core.faults import BadRecord
 from service.settings import FeatureSettings
@@ -34,31 +35,31 @@ SCHEMA: dict[str, Any] = {
 }
 
 
-_numbers = msgspec.json.Decoder(dict[str, float]).decode
-_BIAS_LAST = ((BIAS, 1.0),)
+_numbers = msgspec.json.Decoder(dict[str, Annotated[float, Meta(ge=-LARGEST, le=LARGEST)]]).decode
+"""What nearly all features are. Whatever else they are, `read` takes or refuses."""
 
 
-def decode(raw: bytes | msgspec.Raw, rules: FeatureSettings) -> Features:
-    """Decode the JSON text of features.
+def reader(rules: FeatureSettings) -> Callable[[bytes | Raw], Features]:
+    """What decodes the JSON text of features by these rules.
 
-    Raises BadRecord, naming the feature, the value and the remedy.
+    It raises BadRecord, naming the feature, the value and the remedy.
     """
-    try:
-        numbers = _numbers(raw)  # what nearly all are; `read` would make the same of it
-    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
-        return read(_decoded(raw), rules)
-    values = numbers.values()
-    if (
-        rules.scale
-        or rules.normalize != "none"
-        or BIAS in numbers
-        or (numbers and not (min(values) >= -LARGEST and max(values) <= LARGEST))
-    ):
+    plain = not rules.scale and rules.normalize == "none"
+    last = ((BIAS, 1.0),) if rules.bias else ()
+
+    def decode(raw: bytes | Raw) -> Features:
+        try:
+            numbers = _numbers(raw)
+        except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+            return read(_decoded(raw), rules)
+        if plain and BIAS not in numbers:
+            return (*numbers.items(), *last)
         return read(numbers, rules)
-    return (*numbers.items(), *_BIAS_LAST) if rules.bias else tuple(numbers.items())
+
+    return decode
 
 
-def _decoded(raw: bytes | msgspec.Raw) -> Any:
+def _decoded(raw: bytes | Raw) -> Any:
     try:
         return msgspec.json.decode(raw)
     except msgspec.ValidationError as error:  # well-formed; of untyped JSON only a number can be too large

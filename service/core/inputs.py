@@ -152,6 +152,8 @@ def _resolve(value: Any, pointer: str, default: Any = None) -> Any:
 
 
 def _id(found: Any, record: Record) -> str:
+    if type(found) is str and 0 < len(found) <= ID_BYTES // 4:  # no character takes more than four
+        return found
     if found is None:
         if record.key is None:
             raise BadRecord("missing-id", "no id in the value and no key; see messages.id")

@@ -244,17 +244,18 @@ class Ledger:
 
     def resolve(self, identity: str, label: LabelValue | None, outcomes_floor: int | None = None) -> None:
         """The id is decided for good: it stops waiting, and is remembered."""
-        if identity in self.waiting:
+        if identity in self._waiting.entries:
             self._waiting.pop(identity)
         self.remember(identity, label, self.outcomes_end if outcomes_floor is None else outcomes_floor)
 
     def remember(self, identity: str, label: LabelValue | None, outcomes_floor: int) -> None:
         """Remember a resolved id, and forget the oldest beyond the limit."""
-        if identity in self.remembered:
+        remembered = self._remembered.entries
+        if identity in remembered:
             self._remembered.pop(identity)
         self.resolutions += 1
         self._remembered.put(Remembered(identity, label, outcomes_floor, self.resolutions))
-        while len(self.remembered) > self.remember_at_most:
+        while len(remembered) > self.remember_at_most:
             oldest = self._remembered.oldest()
             assert oldest is not None
             self._remembered.pop(oldest.id)

@@ -53,7 +53,8 @@ class Model:
         self.radius = 0.0
         """Largest length of an example updated on, in the learner's own space: the R of its theorem."""
         self._binary = len(self.classes) == 2
-        self._accepted = accepted(settings)
+        self._decoded = features.reader(settings.features)
+        self._check = accepted(settings)
         self.class_bytes = max((len(encode(value)) for value in self.classes), default=6 * ID_BYTES)
         """Largest JSON text of a class; a control character is escaped six-fold."""
         self.score_bytes = SCORE_BYTES * (len(self.classes) or settings.labels.max_classes)
@@ -110,8 +111,9 @@ class Model:
 
     def features(self, raw: bytes | Raw) -> Features:
         """Raises BadRecord, also for what this learner does not take."""
-        x = features.decode(raw, self.settings.features)
-        self._accepted(x)
+        x = self._decoded(raw)
+        if self._check is not None:
+            self._check(x)
         return x
 
     def score(self, x: Features) -> Score:

@@ -64,6 +64,7 @@ class Turn:
         self.tallies = self.ledger.tallies
         self.counting = Counting(self.tallies, counts, self.negative)
         self.sizes = Sizes(state.model, state.limits)
+        self.issued = state.settings.learner.delay_policy == "issued"
 
     def run(self, merge: Merge, drained: Collection[Side], allowance: int, room: int) -> None:
         """Steps 1 to 5 of the ledger's rules, record after record, while the allowance lasts.
@@ -311,7 +312,7 @@ class Turn:
             return None
         must, predicted = model.decide(x, label)
         behind = 0
-        if self.state.settings.learner.delay_policy == "issued" and entry.epoch == model.epoch:
+        if self.issued and entry.epoch == model.epoch:
             must, predicted, behind = mistaken, entry.predicted, sum(model.updates) - entry.updates
         return _Due(x, predicted, behind, model.version()) if must else None
 

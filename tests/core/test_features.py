@@ -9,11 +9,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from service.core.faults import REASONS, BadRecord
-from service.core.features import LARGEST, Features, decode
+from service.core.features import LARGEST, Features, reader
 from service.settings import FeatureSettings
 
 PLAIN = FeatureSettings(bias=False)
 finite = st.floats(-LARGEST, LARGEST)
+
+
+def decode(raw: bytes, rules: FeatureSettings) -> Features:
+    """What a model reads."""
+    return reader(rules)(raw)
 
 
 def of(value: Any, **rules: Any) -> Features:

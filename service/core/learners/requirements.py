@@ -95,11 +95,14 @@ def _of_concepts(learner: LearnerSettings) -> Iterator[Unmet]:
             yield Unmet("learner.concepts", str(error), "See `mistakebound learners --concepts`")
 
 
-def accepted(settings: Settings) -> Callable[[Features], None]:
-    """A check of decoded features; it raises BadRecord for what the learner does not take."""
+def accepted(settings: Settings) -> Callable[[Features], None] | None:
+    """A check of decoded features, which raises BadRecord for what the learner does not take.
+
+    None where it takes whatever could be decoded.
+    """
     kind = KINDS[settings.learner.kind]
     if not kind.boolean:
-        return lambda x: None  # noqa: ARG005 - everything that could be decoded
+        return None
     named = variables_of(settings.learner)
     known = None if named is None else frozenset(named)
 
