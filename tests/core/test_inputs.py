@@ -236,7 +236,7 @@ def test_any_bytes_are_a_message_or_refused(value: bytes | None, key: bytes | No
     for one in (reader(), reader(POINTED), reader({"features": "/rows/0", "id": "/truth"}, positive="a")):
         for topic, read in (("examples", one.example), ("labels", one.label)):
             try:
-                identity, _ = read(record(value, key, topic))  # type: ignore[operator]
+                identity, *_ = read(record(value, key, topic))  # type: ignore[operator]
             except BadRecord as fault:
                 assert fault.reason in REASONS
                 assert fault.detail
