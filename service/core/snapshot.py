@@ -109,6 +109,11 @@ def check_belongs(checkpoint: Checkpoint, group: str, topics: Mapping[str, str],
     for count in map(len, (checkpoint.updates_next, model.updates, model.clock, model.needed)):
         if count != partitions:
             raise BadSnapshot(f"it has {count} partitions, the log has {partitions}")
+    strangers = sorted(checkpoint.ledgers.keys() - set(range(partitions)))
+    if strangers:
+        raise BadSnapshot(
+            f"it has ledgers of the partitions {strangers}, the log has {partitions} partitions"
+        )
 
 
 def freeze(ledger: Ledger) -> LedgerSnapshot:

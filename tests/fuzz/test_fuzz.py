@@ -148,6 +148,15 @@ def test_a_checkpoint_without_a_count_is_refused() -> None:
         snapshot.decode(msgspec.msgpack.encode(plain))
 
 
+def test_a_checkpoint_with_a_partition_that_the_log_has_not_is_refused() -> None:
+    """Before the log is asked where that partition ends."""
+    history = next(_history(number) for number in range(60) if _history(number).checkpoints)
+    good = snapshot.decode(history.checkpoints[0])
+    strange = msgspec.structs.replace(good, ledgers={**good.ledgers, 9: next(iter(good.ledgers.values()))})
+    with pytest.raises(BadSnapshot, match=r"partitions \[9\]"):
+        snapshot.check_belongs(strange, history.settings.group, {}, history.partitions)
+
+
 @pytest.mark.parametrize("metadata", ["", "{", "\udcff", '{"p":0,"o":0,"s":"x"}', "[" * 5_000])
 def test_metadata_that_holds_no_marks_is_refused(metadata: str) -> None:
     """Also where it is no text at all."""
