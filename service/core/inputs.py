@@ -15,6 +15,8 @@ from service.core.records import Record
 from service.settings import LabelSettings, LabelValue, MessageSettings
 
 ID_BYTES = 128
+CLASS_NAMES_BYTES = 250_000
+"""Names of all open classes of a partition, spelled as JSON: the tallies hold each of them twice."""
 
 _example = msgspec.json.Decoder(Example).decode
 _label = msgspec.json.Decoder(Label).decode

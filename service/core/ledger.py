@@ -13,13 +13,14 @@ Resolved ids are remembered first-in first-out, trimmed after every decision. No
 on a rebuild: `service/core/recover.py` applies recorded decisions to the same three maps.
 """
 
-from collections import OrderedDict
-from collections.abc import Callable, Iterable
+from collections import Counter, OrderedDict
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
 from math import inf
 from operator import attrgetter
 from typing import Any, Generic, TypeVar
 
+from service.core.facts import spelled
 from service.core.inputs import Carried
 from service.core.messages import EXAMPLE_OUTCOMES, LABEL_OUTCOMES, Marks, Tallies, Tally
 from service.core.records import Data
@@ -150,6 +151,7 @@ class Ledger:
         self._waiting: _Journaled[Waiting] = _Journaled(attrgetter("source"))
         self._parked: _Journaled[Parked] = _Journaled(attrgetter("offset"))
         self._remembered: _Journaled[Remembered] = _Journaled(attrgetter("order"))
+        self._parked_classes: Counter[str] = Counter()
         self._before: _Scalars | None = None
         self._before_next = (0, 0)
         self._quiet_until: float = -1
@@ -165,6 +167,11 @@ class Ledger:
     def parked(self) -> dict[str, Parked]:
         """Labels without an example, in the order parked."""
         return self._parked.entries
+
+    @property
+    def parked_classes(self) -> Collection[str]:
+        """Classes of the parked labels, as tallies spell them."""
+        return self._parked_classes.keys()
 
     @property
     def remembered(self) -> dict[str, Remembered]:
@@ -231,16 +238,26 @@ class Ledger:
     def park(self, identity: str, offset: int, label: LabelValue, carried: Carried | None) -> None:
         """A label came before its example."""
         self._parked.put(Parked(identity, offset, label, self.stream_time, self.outcomes_end, carried))
+        self._parked_classes[spelled(label)] += 1
 
     def restore(self, waiting: Iterable[Waiting], parked: Iterable[Parked]) -> None:
         """Hold exactly these, in this order: on a rebuild."""
         self._waiting.entries = OrderedDict((entry.id, entry) for entry in waiting)
         self._parked.entries = OrderedDict((entry.id, entry) for entry in parked)
+        self._count_classes()
         self._quiet_until = -1
 
     def unpark(self, identity: str) -> Parked:
         """The parked label leaves, for its example or for good."""
-        return self._parked.pop(identity)
+        entry = self._parked.pop(identity)
+        name = spelled(entry.label)
+        self._parked_classes[name] -= 1
+        if not self._parked_classes[name]:
+            del self._parked_classes[name]
+        return entry
+
+    def _count_classes(self) -> None:
+        self._parked_classes = Counter(spelled(entry.label) for entry in self.parked.values())
 
     def resolve(self, identity: str, label: LabelValue | None, outcomes_floor: int | None = None) -> None:
         """The id is decided for good: it stops waiting, and is remembered."""
@@ -271,6 +288,12 @@ class Ledger:
         for journaled in (self._waiting, self._parked, self._remembered):
             journaled.begin()
 
+    def keep(self) -> None:
+        """What was done so far is never rolled back: its journal would grow as large as the log."""
+        self._before = None
+        for journaled in (self._waiting, self._parked, self._remembered):
+            journaled.begin()
+
     def rollback(self) -> None:
         """Restore everything as it was at `begin`."""
         if self._before is None:
@@ -280,5 +303,6 @@ class Ledger:
         self.examples_next, self.labels_next = self._before_next
         for journaled in (self._waiting, self._parked, self._remembered):
             journaled.rollback()
+        self._count_classes()
         self._quiet_until = -1
         self._before = None

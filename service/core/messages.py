@@ -66,6 +66,12 @@ class Prediction(Struct, frozen=True, kw_only=True):
     model: Version
 
 
+class _Source(Struct, frozen=True):
+    """What of a prediction says whether the rest is needed."""
+
+    source: int
+
+
 class Decision(Struct, frozen=True, omit_defaults=True):
     """What became of one example or label. A label's decision has `label_offset`; an example's has not."""
 
@@ -223,6 +229,7 @@ _CARRIED: dict[str, Any] = {
 
 encode: Callable[[Any], bytes] = msgspec.json.Encoder().encode
 _prediction = msgspec.json.Decoder(Prediction).decode
+_source = msgspec.json.Decoder(_Source).decode
 _outcomes = msgspec.json.Decoder(Outcomes).decode
 _update = msgspec.json.Decoder(Update).decode
 _epoch = msgspec.json.Decoder(Epoch).decode
@@ -284,6 +291,12 @@ def _own(decoder: Callable[[bytes], Any], record: Record) -> Any:
 def read_prediction(record: Record) -> Prediction:
     """Raises BadLog."""
     return _own(_prediction, record)  # type: ignore[no-any-return]
+
+
+def read_source(record: Record) -> int:
+    """The source of a prediction, whose other content is passed over. Raises BadLog."""
+    found: _Source = _own(_source, record)
+    return found.source
 
 
 def read_outcomes(record: Record) -> Outcomes:

@@ -3,6 +3,9 @@
 Nothing is inferred. Predictions say who waits, recorded decisions say what became of it; both are
 applied in log order to an empty ledger, or to one from a checkpoint. Reading from further back than
 needed is always safe: an entry leaves by its own offset, and memory is first-in first-out.
+
+`outcomes` come first: of an example that is resolved no more is noted than that its offset is, in one bit, and its
+prediction is then passed over undecoded. So no more is ever held than in the end.
 """
 
 from collections.abc import Iterable
@@ -19,7 +22,9 @@ from service.core.messages import (
     Outcomes,
     read_outcomes,
     read_prediction,
+    read_source,
 )
+from service.core.offsets import Offsets
 from service.core.records import Position, Record
 
 
@@ -46,27 +51,12 @@ def rebuild(
     """Bring `ledger` (empty, or a checkpoint's) to the committed position.
 
     `predictions` from marks.p (or the checkpoint's end) and `outcomes` from marks.o on, both to the
-    high watermark; `epoch` is the present one. Raises BadLog when the newest outcomes and the position
-    disagree.
+    high watermark, and read once, `outcomes` first; `epoch` is the present one. Raises BadLog when the
+    newest outcomes and the position, or a prediction, disagree.
     """
-    held = {entry.source: entry for entry in ledger.waiting.values()}
+    resolved = Offsets()
     parked = {entry.offset: entry for entry in ledger.parked.values()}
     predictions_end, outcomes_end = ledger.predictions_end, ledger.outcomes_end
-    for record in predictions:
-        message = read_prediction(record)
-        predictions_end = record.offset + 1
-        if message.source >= marks.s:
-            held[message.source] = Waiting(
-                message.id,
-                message.source,
-                message.at,
-                message.prediction,
-                message.model.epoch,
-                bytes(message.features),
-                record.offset,
-                marks.o,
-                sum(message.model.updates),
-            )
     last: Outcomes | None = None
     for record in outcomes:
         last = read_outcomes(record)
@@ -74,9 +64,8 @@ def rebuild(
         for decision in last.decisions:
             if not _complete(decision):
                 raise BadLog(f"{_place(record)}: {decision} lacks what such a decision has; {_ONLY}")
-            _apply(decision, record.offset, ledger, held, parked)
-    ledger.restore(sorted(held.values(), key=lambda entry: entry.source), parked.values())
-    ledger.predictions_end, ledger.outcomes_end = predictions_end, outcomes_end
+            _apply(decision, record.offset, ledger, resolved, parked)
+        ledger.keep()
     if last is not None:
         _check(last, position)
         if last.at is None or last.tallies is None:
@@ -89,6 +78,29 @@ def rebuild(
             "no outcomes record reaches to the group's offsets: `outcomes` was deleted, or made anew; restore "
             "it, or take another log.prefix and replay the inputs there"
         )
+    held = {entry.source: entry for entry in ledger.waiting.values() if entry.source not in resolved}
+    for record in predictions:
+        source = read_source(record)
+        predictions_end = record.offset + 1
+        if source >= marks.s and source not in resolved:
+            if source >= position.examples:
+                raise BadLog(
+                    f"{_place(record)} predicts example {source}, which no outcomes record counts; {_ONLY}"
+                )
+            message = read_prediction(record)
+            held[source] = Waiting(
+                message.id,
+                source,
+                message.at,
+                message.prediction,
+                message.model.epoch,
+                bytes(message.features),
+                record.offset,
+                marks.o,
+                sum(message.model.updates),
+            )
+    ledger.restore(sorted(held.values(), key=lambda entry: entry.source), parked.values())
+    ledger.predictions_end, ledger.outcomes_end = predictions_end, outcomes_end
     ledger.examples_next, ledger.labels_next = position.examples, position.labels
     return ledger
 
@@ -120,7 +132,7 @@ def _apply(
     decision: Decision,
     offset: int,
     ledger: Ledger,
-    held: dict[int, Waiting],
+    resolved: Offsets,
     parked: dict[int, Parked],
 ) -> None:
     label = decision.label
@@ -148,7 +160,7 @@ def _apply(
     ):
         assert decision.id is not None
         assert decision.source is not None
-        held.pop(decision.source, None)
+        resolved.add(decision.source)
         if decision.label_offset is not None:
             parked.pop(decision.label_offset, None)
         ledger.remember(decision.id, label, offset)

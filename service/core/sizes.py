@@ -5,6 +5,8 @@ from dataclasses import dataclass
 from service.core.dead_letters import record_bytes
 from service.core.faults import BadRecord
 from service.core.inputs import ID_BYTES
+from service.core.ledger import zero
+from service.core.messages import Tallies, encode
 from service.core.model import Model
 from service.core.records import Record
 
@@ -12,6 +14,10 @@ PER_PARTITION_BYTES = 42
 """A version vector's largest entry: two numbers of 20 digits and their commas."""
 FIXED_BYTES = 400
 """Everything else in a prediction or update: names, numbers, score."""
+COUNT_BYTES = 13
+"""A count of one partition, at most."""
+SUMMARY_BYTES = len(encode(Tallies(zero(), zero()))) + 40 * COUNT_BYTES + 400
+"""The last `outcomes` record of a turn without classes, versions, decisions and `order`: 36 counts and names."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +58,21 @@ class Sizes:
                     f"the example could need {size} bytes in {topic}, which takes {largest}; "
                     "send fewer features, or raise max.message.bytes",
                 )
+
+    def check_classes(self, classes: int, names: int, records: int) -> None:
+        """Raises BadRecord where so many open classes would make the tallies too large for `outcomes`.
+
+        `names`: bytes of their names as JSON; `records`: most in a step, each perhaps a run of its own.
+        """
+        tallies = 2 * (names + (COUNT_BYTES + 2) * classes)
+        size = record_bytes(None, None, ()) + SUMMARY_BYTES + self._version + 2 * records + tallies
+        if size > self._limits.outcomes:
+            raise BadRecord(
+                "oversize",
+                f"with one more class the tallies could need {size} bytes in outcomes, which takes "
+                f"{self._limits.outcomes}; raise max.message.bytes, send fewer or shorter classes, or lower "
+                "batch.max_records",
+            )
 
     def check_carried(self, features: bytes) -> None:
         """Raises BadRecord for a label whose own content could be too much for a decision or an update."""

@@ -20,6 +20,7 @@ from service.core.learners import Score
 from service.core.ledger import Waiting
 from service.core.merge import Merge, Side
 from service.core.messages import Decision, Prediction, Update, Version, encode
+from service.core.open_classes import with_one_more
 from service.core.outcomes import written
 from service.core.records import Outgoing, Position, Record
 from service.core.sizes import Sizes
@@ -194,10 +195,12 @@ class Turn:
     def _label(self, record: Record) -> None:
         ledger = self.ledger
         identity, label, carried = self.reader.label(record)
-        self._must_be_few(label)
+        new_class = self._must_be_few(label)
         if carried is not None:  # checked whether or not it is needed: what a record is worth is its own
             self.model.features(carried.features)
             self.sizes.check_carried(carried.features)
+        if new_class is not None:
+            self.sizes.check_classes(*new_class, self.state.settings.batch.max_records)
         waiting = ledger.waiting.get(identity)
         if waiting is not None:
             if record.timestamp_ms >= 0:
@@ -234,15 +237,17 @@ class Turn:
         if surplus is not None:
             self._unmatched(surplus.id)
 
-    def _must_be_few(self, label: LabelValue) -> None:
-        """Open classes are as many as `labels.max_classes`, counted where they are applied."""
+    def _must_be_few(self, label: LabelValue) -> tuple[int, int] | None:
+        """Of a label of a new open class: how many there are with it, and the bytes of their names.
+
+        Raises BadRecord for one too many; once it is parked or applied it counts, and is never refused.
+        """
         if self.model.classes:
-            return
-        seen, most = self.tallies.life.actual, self.state.settings.labels.max_classes
-        if spelled(label) not in seen and len(seen) >= most:
-            raise BadRecord(
-                "unknown-label", f"label {label!r} would be class {most + 1}; raise labels.max_classes"
-            )
+            return None
+        name, applied, parked = spelled(label), self.tallies.life.actual, self.ledger.parked_classes
+        if name in applied or name in parked:
+            return None
+        return with_one_more(name, applied, parked, self.state.settings.labels.max_classes)
 
     def _apply(self, entry: Waiting, label_offset: int, label: LabelValue) -> None:
         self._judge(entry, label)

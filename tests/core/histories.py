@@ -160,6 +160,8 @@ class History:
     random: Random
     case: Case | None = None
     """Any, by chance, where none is given."""
+    labels: dict[str, Any] = field(default_factory=dict)
+    """Settings of labels that are not left to chance."""
     settings: Settings = field(init=False)
     log: MemoryLog = field(init=False)
     restarts: int = 0
@@ -169,6 +171,10 @@ class History:
         random = self.random
         case = self.case or random.choice(list(CASES.values()))
         self.settings = random_settings(random, case)
+        if self.labels:
+            sections = self.settings.model_dump(exclude_unset=True)
+            sections["labels"] = sections["labels"] | self.labels
+            self.settings = Settings.model_validate(sections)
         self.partitions = case.partitions(random.choice((1, 1, 1, 2, 3)))
         self.log = MemoryLog(self.partitions, random.choice((1_000_000, 1_000_000, 1_500)))
         self.inputs = random_inputs(random, case, self.partitions)

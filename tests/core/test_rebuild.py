@@ -7,6 +7,7 @@ sets the first seed.
 import os
 import secrets
 import time
+import tracemalloc
 from collections import Counter
 from collections.abc import Callable
 from random import Random
@@ -22,8 +23,13 @@ from service.core import recover
 from service.core.faults import BadLog
 from service.core.ledger import Ledger
 from service.core.messages import Marks
+from service.core.offsets import Offsets
+from service.core.records import Outgoing, Transaction
 from service.log.protocol import Refused
+from service.settings import LabelSettings
+from tests.core.feeding import Feeder
 from tests.core.histories import History
+from tests.core.memory_log import MemoryLog
 
 LONG = os.environ.get("MISTAKEBOUND_LONG") == "1"
 HISTORIES = 20_000 if LONG else 300
@@ -134,9 +140,9 @@ def parks_for_good(*arguments: Any) -> None:
 
 def forgets_expiry(*arguments: Any) -> None:
     """A rebuild in which expired and evicted examples are not remembered."""
-    decision, _, _, held, _ = arguments
+    decision, _, _, resolved, _ = arguments
     if decision.label_offset is None and decision.outcome in ("expired", "evicted"):
-        held.pop(decision.source, None)
+        resolved.add(decision.source)
     else:
         _apply(*arguments)
 
@@ -178,3 +184,63 @@ def test_a_broken_rule_is_noticed(rule: str, monkeypatch: pytest.MonkeyPatch) ->
         except (AssertionError, BadLog, Refused, KeyError):
             return
     raise AssertionError(f"1,200 histories did not notice the broken rule {rule!r}")
+
+
+# --- what a rebuild holds meanwhile -----------------------------------------------------------------------
+
+
+def test_a_rebuild_never_holds_more_than_what_waits_in_the_end() -> None:
+    """One example waits behind 3,000 resolved ones: of those only offsets are noted, and nothing else is decoded."""
+    f = Feeder()
+    log = MemoryLog(1)
+    padding = {"x" * 1_000: 1}
+    for first in range(0, 3_000, 100):
+        names = [str(number) for number in range(first, first + 100)]
+        records = [f.example(name, 1, padding) for name in names]
+        records += [f.label(name, 1) for name in names if name != "0"]
+        for one in f.feed(*records).steps:
+            log.commit(one.transaction, marker=True)
+    marks = msgspec.json.decode(log.positions[0].metadata, type=Marks)
+    assert marks.s == 0
+
+    def rebuilt(ledger: Ledger) -> Ledger:
+        read = (log.read("predictions", 0, marks.p), log.read("outcomes", 0, marks.o))
+        return recover.rebuild(ledger, log.positions[0], marks, 1, *read)
+
+    assert list(rebuilt(Ledger(f.settings.labels)).waiting) == ["0"]
+    ledger = Ledger(LabelSettings(remember=1))
+    tracemalloc.start()
+    try:
+        rebuilt(ledger)
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert list(ledger.waiting) == ["0"]
+    assert peak < 500_000, "3,000 predictions with features take three million bytes"
+
+
+def test_a_prediction_that_no_outcomes_count_is_refused() -> None:
+    """It was written outside the worker's transactions; going on would predict its example a second time."""
+    f = Feeder()
+    log = MemoryLog(1)
+    for one in f.feed(f.example("a", 1), f.example("b", 1)).steps:
+        log.commit(one.transaction, marker=True)
+    extra = log.records["predictions", 0][-1].value or b""
+    log.commit(
+        Transaction([Outgoing("predictions", 0, None, extra.replace(b'"source":1', b'"source":2'))]),
+        marker=True,
+    )
+    ledger, position = Ledger(f.settings.labels), log.positions[0]
+    with pytest.raises(BadLog, match="predicts example 2, which no outcomes record counts"):
+        recover.rebuild(
+            ledger, position, Marks(0, 0, 0), 1, log.read("predictions", 0, 0), log.read("outcomes", 0, 0)
+        )
+
+
+@given(st.lists(st.integers(0, 20_000) | st.integers(0, 1 << 62)), st.lists(st.integers(0, 20_000)))
+def test_offsets_are_a_set(held: list[int], asked: list[int]) -> None:
+    """Whatever was added is held, and nothing else, wherever it lies."""
+    offsets = Offsets()
+    for offset in held:
+        offsets.add(offset)
+    assert {offset for offset in (*held, *asked) if offset in offsets} == set(held)

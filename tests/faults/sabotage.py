@@ -73,7 +73,7 @@ GUARDS: Mapping[str, Guard] = {
     ),
     "B1 what is resolved waits no more": Guard(
         "service/core/recover.py",
-        "        held.pop(decision.source, None)\n",
+        "        resolved.add(decision.source)\n",
         "",
         KILLED,
     ),

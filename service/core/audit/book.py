@@ -6,11 +6,12 @@ Resolved ids are remembered first-in first-out. An auditor that took these from 
 repeat its mistakes; so nothing is shared with it.
 """
 
-from collections import OrderedDict
+from collections import Counter, OrderedDict
 from typing import Literal, NamedTuple
 
 from msgspec import UNSET, Raw
 
+from service.core.audit.counts import name_of
 from service.core.inputs import Carried
 from service.core.messages import Decision
 from service.settings import LabelSettings, LabelValue
@@ -57,6 +58,8 @@ class Book:
     def __init__(self, rules: LabelSettings) -> None:
         self.open: OrderedDict[str, Open] = OrderedDict()
         self.early: OrderedDict[str, Early] = OrderedDict()
+        self.early_classes: Counter[str] = Counter()
+        """Early labels by class, as tallies spell it."""
         self.closed: OrderedDict[str, Closed] = OrderedDict()
         self.now = 0
         """Stream time in ms."""
@@ -118,8 +121,19 @@ class Book:
         if identity in self.early:
             return Decision(_again(self.early[identity].label, label), identity, None, offset, label)
         self.early[identity] = Early(identity, offset, label, self.now, self.here, carried)
+        self.early_classes[name_of(label)] += 1
         predicted, features = (None, UNSET) if carried is None else (carried.predicted, Raw(carried.features))
         return Decision("parked", identity, None, offset, label, predicted, self.now, features)
+
+    def meet(self, identity: str) -> Early | None:
+        """The early label of this id, which waits no longer; None where there is none."""
+        early = self.early.pop(identity, None)
+        if early is not None:
+            name = name_of(early.label)
+            self.early_classes[name] -= 1
+            if not self.early_classes[name]:
+                del self.early_classes[name]
+        return early
 
     def surplus_label(self) -> Decision | None:
         """After one more was parked: the oldest, if that was one too many."""
@@ -148,7 +162,7 @@ class Book:
         return Decision(outcome, entry.id, entry.source)
 
     def _unmatched(self, entry: Early) -> Decision:
-        del self.early[entry.id]
+        self.meet(entry.id)
         return _alone("unmatched", entry.id, entry.offset, entry.label, entry.carried)
 
     def _forget(self) -> None:

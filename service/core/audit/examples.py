@@ -58,7 +58,7 @@ class Examples:
             return
         entry = self._predict(record, identity, raw, x)
         book.open[identity] = entry
-        early = book.early.pop(identity, None)
+        early = book.meet(identity)
         if early is not None:
             self._labels.apply(entry, early.offset, early.label)
 

@@ -13,7 +13,8 @@ from service.core.audit.source import place
 from service.core.audit.turns import Turn
 from service.core.faults import BadRecord
 from service.core.features import Features
-from service.core.messages import Decision, Update
+from service.core.inputs import CLASS_NAMES_BYTES
+from service.core.messages import Decision, Update, encode
 from service.core.records import Record
 from service.settings import LabelValue, Settings
 
@@ -87,9 +88,10 @@ class Labels:
         self.book.newest_label = record.offset
         try:
             identity, label, carried = self._model.reader.label(record)
-            self._limited(label)
+            new_class = self._limited(label)
             if carried is not None:
                 self._model.features(carried.features)
+            if carried is not None or new_class:
                 examples.fits(record, self.recorded())
         except BadRecord as fault:
             examples.dead(record, fault.reason)
@@ -103,11 +105,20 @@ class Labels:
         if made.outcome == "parked" and (surplus := self.book.surplus_label()) is not None:
             self.ended(surplus)
 
-    def _limited(self, label: LabelValue) -> None:
-        seen = self.counts.life.actual
-        full = len(seen) >= self.settings.labels.max_classes and name_of(label) not in seen
-        if not self._model.classes and full:
+    def _limited(self, label: LabelValue) -> bool:
+        """Whether the label is of a new open class. Raises BadRecord for one too many.
+
+        A parked label's class counts as soon as an applied one's.
+        """
+        seen, early = self.counts.life.actual, self.book.early_classes
+        if self._model.classes or name_of(label) in seen or name_of(label) in early:
+            return False
+        names = {*seen, *early, name_of(label)}
+        if len(names) > self.settings.labels.max_classes:
             raise BadRecord("unknown-label", "one class too many")
+        if sum(len(encode(name)) for name in names) > CLASS_NAMES_BYTES:
+            raise BadRecord("unknown-label", "one class more than may be spelled")
+        return True
 
     def ended(self, made: Decision) -> None:
         """An id or a label came to this; a label applied late is judged by what it carried itself."""
