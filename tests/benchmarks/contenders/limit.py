@@ -39,7 +39,7 @@ def main(task: Task) -> None:
     )
     producer.init_transactions()
     clock, output = Clock(), f"{task.prefix}predictions"
-    examples = labels = 0
+    examples = labels = transactions = 0
     while min(examples, labels) < task.records:
         polled = consumer.poll(timeout_ms=500)
         if not polled:
@@ -58,7 +58,8 @@ def main(task: Task) -> None:
         producer.flush()
         producer.send_offsets_to_transaction(offsets, consumer.group_metadata())
         producer.commit_transaction()
-    clock.done(labels)
+        transactions += 1
+    clock.done(labels, transactions=transactions)
     producer.close()
     consumer.close(autocommit=False)
 

@@ -23,7 +23,7 @@ def main(task: Task) -> None:
             "worker": {"slot": "slot"},
         }
     )
-    clock, ended = Clock(), False
+    clock, ended, transactions = Clock(), False, 0
     poll = KafkaSession.poll
 
     def timed(self: KafkaSession, timeout_s: float) -> Any:
@@ -33,15 +33,17 @@ def main(task: Task) -> None:
         return polled
 
     def stepped(held: Held) -> None:
-        nonlocal ended
+        nonlocal ended, transactions
         if ended:
             return
+        transactions += 1
         lives = [ledger.tallies.life for ledger in held.state.ledgers.values()]
         labelled = sum(life.examples["labelled"] for life in lives)
         if labelled >= task.records:
             ended = True
             updates = sum(held.state.model.updates)
-            clock.done(labelled, mistakes=sum(life.mistakes for life in lives), updates=updates)
+            mistakes = sum(life.mistakes for life in lives)
+            clock.done(labelled, mistakes=mistakes, updates=updates, transactions=transactions)
 
     KafkaSession.poll = timed  # type: ignore[method-assign]
     with KafkaLog(settings) as log:
