@@ -1,4 +1,4 @@
-"""`python -m tests.benchmarks [throughput]`: measure, print tables as Markdown."""
+"""`python -m tests.benchmarks [throughput | offline]`: measure, print tables as Markdown."""
 
 import argparse
 import sys
@@ -10,7 +10,7 @@ with warnings.catch_warnings():
     warnings.simplefilter("ignore", DeprecationWarning)
     import kafka  # noqa: F401
 
-from tests.benchmarks import throughput
+from tests.benchmarks import offline, throughput
 from tests.benchmarks.workload import Workload
 from tests.kafka.broker import Broker
 
@@ -18,6 +18,7 @@ from tests.kafka.broker import Broker
 def main() -> int:
     """The exit code."""
     parser = argparse.ArgumentParser(prog="python -m tests.benchmarks", description=__doc__)
+    parser.add_argument("what", nargs="?", default="throughput", choices=("throughput", "offline"))
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--records", type=int, default=40_000)
     parser.add_argument("--features", type=int, default=10)
@@ -28,6 +29,11 @@ def main() -> int:
     parser.add_argument("--only", default="", help="contenders whose program is in this list, by commas")
     parser.add_argument("--bootstrap", help="a running broker; default: one of its own")
     given = parser.parse_args()
+    if given.what == "offline":
+        print(offline.replays(10, 3_000, given.rounds))
+        print(offline.replays(1_000, 100, given.rounds))
+        print(offline.recovery(10_000, given.rounds))
+        return 0
     work = Workload(given.records, given.features, given.delay, 4, given.noise, given.classes, given.sparse)
     chosen = [
         each for each in throughput.CONTENDERS if not given.only or each.program in given.only.split(",")
