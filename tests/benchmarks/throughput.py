@@ -117,16 +117,19 @@ def _more(result: dict[str, Any]) -> str:
 def table(found: dict[str, list[dict[str, Any]]], ours: str) -> str:
     """Markdown: medians, spreads, and how many times as fast ours is, round by round."""
     lines = [
-        "| | labelled examples/s | spread | CPU us/example | ours is, times as fast | spread |",
-        "|---|---|---|---|---|---|",
+        "| | labelled examples/s | spread | ours is, times as fast | spread | CPU us/example | ours takes, times less |",
+        "|---|---|---|---|---|---|---|",
     ]
     rates = {name: [one["labelled"] / one["seconds"] for one in results] for name, results in found.items()}
-    for name, results in found.items():
-        cpu = median(one["cpu_seconds"] / one["labelled"] * 1e6 for one in results)
-        mine = rates.get(ours, rates[name])
-        ratios = [one / other for one, other in zip(mine, rates[name], strict=True)]
+    costs = {
+        name: [one["cpu_seconds"] / one["labelled"] * 1e6 for one in results]
+        for name, results in found.items()
+    }
+    for name, rate in rates.items():
+        faster = [mine / other for mine, other in zip(rates.get(ours, rate), rate, strict=True)]
+        less = [other / mine for mine, other in zip(costs.get(ours, costs[name]), costs[name], strict=True)]
         lines.append(
-            f"| {name} | {median(rates[name]):,.0f} | {min(rates[name]):,.0f} to {max(rates[name]):,.0f} | {cpu:.1f} | "
-            f"{median(ratios):.2f} | {min(ratios):.2f} to {max(ratios):.2f} |"
+            f"| {name} | {median(rate):,.0f} | {min(rate):,.0f} to {max(rate):,.0f} | {median(faster):.2f} | "
+            f"{min(faster):.2f} to {max(faster):.2f} | {median(costs[name]):.1f} | {median(less):.2f} |"
         )
     return "\n".join(lines)
