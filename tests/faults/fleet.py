@@ -18,7 +18,7 @@ from service.worker.checkpoints import Checkpoints
 from service.worker.folder import Folder
 from tests.faults.children import Child, until
 from tests.faults.deployment import NAMED_ENDS, PATIENCE_S, Deployment, address_of
-from tests.faults.recount import Recount, recount
+from tests.faults.recount import REMEMBERED, Recount, recount
 from tests.operations.command_line import ok
 
 Json = dict[str, Any]
@@ -184,13 +184,13 @@ class Fleet:
             for name, rows in (("theta", found.theta), ("kappa", found.kappa)):
                 assert bits(held.model.state[name]) == bits(rows), f"{name} of {slot} differs from the log's"
 
-    def prove(self) -> Recount:
+    def prove(self, remember: int = REMEMBERED) -> Recount:
         """Stop all; recount the log; compare with all that the workers and the commands say."""
         self.shared_out()
         self.meets()
         slots = tuple(self.workers)
         self.stop(*slots)
-        found = recount(self.place.log)
+        found = recount(self.place.log, remember)
         self.agrees(found, *slots)
         told = self.asks("status", "--model")
         assert told["model"]["digest"] == found.digest

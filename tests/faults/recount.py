@@ -15,6 +15,8 @@ from typing import Any
 from service.core.records import INPUTS, OUTPUTS, TOPICS, Position, Record
 from service.log.protocol import Log
 
+REMEMBERED = 100_000
+"""Default of `labels.remember`."""
 EXAMPLE_ENDS = ("labelled", "expired", "evicted", "duplicate", "invalid")
 LABEL_ENDS = ("applied", "applied_late", "duplicate", "conflict", "expired", "unmatched", "invalid")
 Json = dict[str, Any]
@@ -41,10 +43,10 @@ class Recount:
     digest: str = ""
 
 
-def recount(log: Log) -> Recount:
+def recount(log: Log, remember: int = REMEMBERED) -> Recount:
     """Derive everything from the topics, and compare it with all that the worker has written about it.
 
-    All inputs must have been consumed. Reads to the high watermark of every partition, under
+    `remember` is the setting of this name. All inputs must have been consumed. Reads to the high watermark of every partition, under
     `read_committed`: a transaction left open makes that fail.
     """
     found = Recount()
@@ -56,7 +58,7 @@ def recount(log: Log) -> Recount:
         for topic in INPUTS:
             end = log.high_watermark(topic, p)
             assert end == getattr(position, topic), f"{topic}-{p} ends at {end}, the group is at {position}"
-        Partition(p, records, position, found).count()
+        Partition(p, records, position, found, remember).count()
         theta, kappa = _rows(records["updates"])
         found.theta.append(theta)
         found.kappa.append(kappa)
@@ -81,8 +83,14 @@ class Partition:
     """One partition's records, its decisions replayed in order with nothing but dictionaries."""
 
     def __init__(
-        self, number: int, records: Mapping[str, Sequence[Record]], position: Position, found: Recount
+        self,
+        number: int,
+        records: Mapping[str, Sequence[Record]],
+        position: Position,
+        found: Recount,
+        remember: int,
     ) -> None:
+        self.remember = remember
         self.name = f"partition {number}"
         self.position, self.found = position, found
         self.inputs = {topic: {record.offset: record for record in records[topic]} for topic in INPUTS}
@@ -96,6 +104,8 @@ class Partition:
         self.parked: dict[int, str] = {}
         self.values: dict[str, bool | None] = {}
         """Id -> the value that a later label is compared with; None where it expired or was evicted."""
+        self.resolved: dict[str, None] = {}
+        """Ids that are remembered, in the order in which they were resolved."""
         self.applied: list[tuple[int, Json]] = []
         self.tally: Json = {
             "examples": Counter(), "labels": Counter(), "mistakes": 0, "majority_mistakes": 0,
@@ -153,7 +163,7 @@ class Partition:
             self._end(source, outcome, where)
             if outcome in ("expired", "evicted"):
                 assert self.predicted[source]["id"] == identity, where
-                self.values[identity] = None
+                self._remember(identity, None)
             return
         record = self.inputs["labels"][offset]
         if outcome == "parked":
@@ -182,7 +192,7 @@ class Partition:
                 json.loads(self.inputs["labels"][decision["label_offset"]].value or b"")["features"]
                 == (decision["features"])
             ), where
-            self.values[identity] = label
+            self._remember(identity, label)
             self._count(decision)
         elif outcome == "unmatched":
             assert was_parked, where
@@ -199,7 +209,8 @@ class Partition:
         assert published["id"] == identity, where
         assert published["prediction"] is decision["prediction"], where
         self._end(source, "labelled", where)
-        self.values[identity] = self.found.judged[identity] = label
+        self.found.judged[identity] = label
+        self._remember(identity, label)
         self.applied.append((source, decision))
         self._count(decision)
 
@@ -208,6 +219,15 @@ class Partition:
         self.tally["majority_mistakes"] += (seen["true"] > seen["false"]) is not label
         seen[json.dumps(label)] += 1
         self.tally["mistakes"] += decision["prediction"] is not label
+
+    def _remember(self, identity: str, label: bool | None) -> None:
+        """The id is resolved; the one resolved longest ago is forgotten beyond the limit."""
+        self.values[identity] = label
+        self.resolved.pop(identity, None)
+        self.resolved[identity] = None
+        if len(self.resolved) > self.remember:
+            oldest = next(iter(self.resolved))
+            del self.resolved[oldest], self.values[oldest]
 
     def _end(self, source: int, outcome: str, where: str) -> None:
         assert source not in self.ended, f"{where}: the example was {self.ended[source]} before"

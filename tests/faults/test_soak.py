@@ -17,7 +17,8 @@ from tests.faults.footprint import Footprint, footprint, slope
 from tests.faults.onlooker import Onlooker
 from tests.faults.stream import SETTINGS, stream
 
-RULES = ("labels.remember=500", "batch.max_records=100", "checkpoint.every=1")
+REMEMBER = 500
+RULES = (f"labels.remember={REMEMBER}", "batch.max_records=100", "checkpoint.every=1")
 """Everything that is held is at its limit soon."""
 MINUTES = float(os.environ.get("MISTAKEBOUND_FAULTS_MINUTES") or 30)
 PACE = sized(400, 60)
@@ -27,7 +28,7 @@ ROUND_S = sized(0.8, 15)
 """So long it works before, and so long after, the other one is gone."""
 ROUNDS = sized(3, None)
 """None: until the time is over."""
-WARM_UP = sized(1, 0.25)
+WARM_UP = sized(1, 0.5)
 """Rounds that are not compared; of the full form, this share of them."""
 FILES_MORE, THREADS_MORE = 2, 1
 """A connection may be on its way to be closed."""
@@ -67,7 +68,7 @@ def test_a_worker_that_works_on_takes_no_more_of_its_machine(
             print(f"{hour * 60:.1f} min: {taken[-1][1]}, predicted within {latency(worker):g} s (99 %)")
             if ROUNDS is None and hour * 60 >= MINUTES:
                 break
-        found = fleet.prove()
+        found = fleet.prove(REMEMBER)
         onlooker.saw_once(set(found.predictions))
     is_flat(taken[WARM_UP if ROUNDS else round(WARM_UP * len(taken)) :])
 
