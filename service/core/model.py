@@ -252,7 +252,7 @@ class Model:
         try:
             self.learner.load(snapshot.state)
             self.recent.load(snapshot.recent)
-        except (AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
+        except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
             raise BadSnapshot(f"its state is not that of {self.settings.learner.kind}: {error!r}") from None
         self._encoded = None
 

@@ -19,6 +19,7 @@ from service.commands.app import app
 from service.commands.configuration import load
 from service.commands.problems import ConfigurationError
 from service.core import snapshot
+from service.core.audit.compare import shown
 from service.core.audit.replica import settings_of
 from service.core.dead_letters import dead_letter
 from service.core.faults import BadLog, BadRecord, BadSnapshot
@@ -155,6 +156,18 @@ def test_a_checkpoint_with_a_partition_that_the_log_has_not_is_refused() -> None
     strange = msgspec.structs.replace(good, ledgers={**good.ledgers, 9: next(iter(good.ledgers.values()))})
     with pytest.raises(BadSnapshot, match=r"partitions \[9\]"):
         snapshot.check_belongs(strange, history.settings.group, {}, history.partitions)
+
+
+def test_a_checkpoint_whose_rows_hold_an_infinite_count_is_refused() -> None:
+    """No integer is that large."""
+    model = Fold(Settings.model_validate({"learner": {"kind": "perceptron"}}), 1).model
+    with pytest.raises(BadSnapshot, match="its state is not that of perceptron"):
+        model.restore(msgspec.structs.replace(model.snapshot(), recent=[[[1.0, [], float("inf")]]]))
+
+
+def test_the_audit_tells_of_features_that_are_no_text() -> None:
+    """They are copied as they stand in the record; nobody reads them to find that they differ."""
+    assert shown(msgspec.Raw(b'{"a\xdd":1}')) == '{"a\\xdd":1}'
 
 
 @pytest.mark.parametrize("metadata", ["", "{", "\udcff", '{"p":0,"o":0,"s":"x"}', "[" * 5_000])

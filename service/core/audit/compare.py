@@ -58,8 +58,8 @@ def differing(told: Struct, made: Struct, *, leave: tuple[str, ...] = ()) -> str
 
 
 def shown(value: Any) -> str:
-    """A value as JSON text; equal texts, equal values."""
-    return "absent" if value is UNSET else msgspec.json.encode(value).decode()
+    """A value as JSON text; equal texts, equal values. JSON copied from a record may hold what is no UTF-8."""
+    return "absent" if value is UNSET else msgspec.json.encode(value).decode(errors="backslashreplace")
 
 
 def _brief(text: str) -> str:
