@@ -13,9 +13,6 @@ from service.core.model import Model, Snapshot, changed_settings
 from service.core.records import Record
 from service.settings import Settings
 
-FORGET_EVERY = 1_000
-"""Updates, after which what would take them back is forgotten."""
-
 
 class Fold:
     """Folds all partitions of `updates`; a newer epoch on the way asks for a fresh start.
@@ -53,7 +50,7 @@ class Fold:
 
         Raises BadLog.
         """
-        for number, record in enumerate(records):
+        for record in records:
             message = read_update(record)
             if isinstance(message, Epoch):
                 if message.epoch not in self.epochs:
@@ -71,10 +68,8 @@ class Fold:
                 self._inherit(partition, message)
             else:
                 self.model.follow(partition, message)
+            self.model.begin()  # a fold is never taken back; its journal would grow as large as the log
             self.next_offsets[partition] = record.offset + 1
-            if number % FORGET_EVERY == 0:
-                self.model.begin()  # a fold is never taken back; its journal would grow as large as the log
-        self.model.begin()
         return True
 
     def must_be_whole(self) -> None:
