@@ -61,7 +61,9 @@ def test_a_third_worker_waits_for_an_open_transaction_below_committed_updates(
             fleet.start("three")
             with members(kafka_bootstrap, place.settings.group) as count:
                 fleet.until(lambda: count() == 3, "the third has joined")
-            fleet.until(lambda: b'mistakebound_state="restoring"} 1' in page(fleet.workers["three"]), "it takes over")
+            fleet.until(
+                lambda: b'mistakebound_state="restoring"} 1' in page(fleet.workers["three"]), "it takes over"
+            )
             time.sleep(sized(2, 10))  # so long it must wait at least
             assert taken_over(fleet.workers["three"]) == [], "it took over below an open transaction"
         fleet.shared_out()
