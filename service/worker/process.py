@@ -27,7 +27,7 @@ from service.worker.page_board import Board
 from service.worker.tls import tls_of
 
 DRAIN_S = 10.0
-YOUNG_OBJECTS = 50_000
+YOUNG_OBJECTS = 10_000
 INTERRUPTED = 130
 """Exit code of a second signal, as shells report a process ended by Ctrl-C."""
 DRAIN_FAILED = 7
@@ -37,7 +37,7 @@ _log = structlog.get_logger(__name__)
 
 @contextmanager
 def collecting_rarely() -> Iterator[None]:
-    """The collector of cycles looks at young objects once in 50,000, instead of 700.
+    """The collector of cycles looks at young objects once in 10,000, instead of 700.
 
     A step makes tens of thousands of objects, none of them part of a cycle; looking for one takes a tenth
     of its time.
