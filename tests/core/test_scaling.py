@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from service.core.faults import BadRecord
-from service.core.features import decode, read
+from service.core.features import read, reader
 from service.core.learners.requirements import unmet
 from service.core.model import changed_settings, first_epoch
 from service.core.scaling import fitted
@@ -45,7 +45,7 @@ def test_scaling_comes_before_normalising() -> None:
 def test_a_scaled_value_beyond_the_largest_is_refused() -> None:
     """As one that was sent so large."""
     with pytest.raises(BadRecord) as refusal:
-        decode(b'{"a": 1e90}', rules({"a": (0, 1e-20)}))
+        reader(rules({"a": (0, 1e-20)}))(b'{"a": 1e90}')
     assert refusal.value.reason == "number-out-of-range"
     assert "once scaled" in refusal.value.detail
 

@@ -8,7 +8,7 @@ from random import Random
 from typing import Any
 
 from service.core.features import Features
-from service.core.features import decode as features
+from service.core.features import reader
 from service.settings import Settings
 
 Rows = list[tuple[Any, Any]]
@@ -34,7 +34,7 @@ def _settings(learner: Mapping[str, Any], **sections: Any) -> Settings:
 
 
 def _decoded(raw: Any, settings: Settings) -> Features:
-    return features(json.dumps(raw).encode(), settings.features)
+    return reader(settings.features)(json.dumps(raw).encode())
 
 
 def linear(
