@@ -132,7 +132,9 @@ class Worker:
                 self._metrics.state("draining")
                 self._checkpointing.finish(self.held)
                 return
-            self._work(session)  # one step: what is left joins what the next poll brings
+            while (done := self._work(session)) and not self._stopping(False):
+                if done == "stale":
+                    break
             self._pause(session)
             self._measure_lag(session)
             if self.held is not None:
@@ -228,8 +230,8 @@ class Worker:
         if starts:
             self._following = Following(self._log, starts)
 
-    def _work(self, session: Session) -> None:
-        """One step and its transaction, if anything can be taken from the buffers."""
+    def _work(self, session: Session) -> Literal["done", "stale"] | None:
+        """One step and its transaction; None when nothing can be taken from the buffers."""
         assert self.held is not None
         if self._following is not None:
             self._following.fold_into(self.held.fold)
@@ -239,10 +241,11 @@ class Worker:
         most = self._settings.batch.max_records
         explain = 0 if self._board is None else self._board.allowance()
         result = step(self.held.state, self._merge, drained, most, explain)
-        if result is not None:
-            self._commit(session, result, began)
+        if result is None:
+            return None
+        return self._commit(session, result, began)
 
-    def _commit(self, session: Session, result: Step, began: float) -> None:
+    def _commit(self, session: Session, result: Step, began: float) -> Literal["done", "stale"]:
         assert self.held is not None
         opened = time.monotonic()
         self._metrics.opened()
@@ -254,7 +257,7 @@ class Worker:
             self.held.state.rollback(result.partitions)
             self._merge = Merge(())
             self._generation = -1
-            return
+            return "stale"
         except (Fenced, TransactionFailed, Unreachable) as error:
             self._metrics.transaction(
                 "fenced" if isinstance(error, Fenced) else "failed", time.monotonic() - opened
@@ -278,6 +281,7 @@ class Worker:
         self._checkpointing.committed(held, sum(result.facts.updates.values()))
         if self._stepped is not None:
             self._stepped(held)
+        return "done"
 
     def _pause(self, session: Session) -> None:
         pause, resume = self._merge.pausing()

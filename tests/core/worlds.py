@@ -7,8 +7,7 @@ from math import exp, sqrt
 from random import Random
 from typing import Any
 
-from service.core.features import Features
-from service.core.features import reader
+from service.core.features import Features, reader
 from service.settings import Settings
 
 Rows = list[tuple[Any, Any]]
