@@ -1,6 +1,5 @@
 """One worker as a process: its metrics and health, its checkpoints, its signals, its loop."""
 
-import gc
 import os
 import signal
 import socket
@@ -27,27 +26,11 @@ from service.worker.page_board import Board
 from service.worker.tls import tls_of
 
 DRAIN_S = 10.0
-YOUNG_OBJECTS = 10_000
 INTERRUPTED = 130
 """Exit code of a second signal, as shells report a process ended by Ctrl-C."""
 DRAIN_FAILED = 7
 
 _log = structlog.get_logger(__name__)
-
-
-@contextmanager
-def collecting_rarely() -> Iterator[None]:
-    """The collector of cycles looks at young objects once in 10,000, instead of 700.
-
-    A step makes tens of thousands of objects, none of them part of a cycle; looking for one takes a tenth
-    of its time.
-    """
-    before = gc.get_threshold()
-    gc.set_threshold(YOUNG_OBJECTS, *before[1:])
-    try:
-        yield
-    finally:
-        gc.set_threshold(*before)
 
 
 @contextmanager
@@ -148,6 +131,5 @@ def work(
             from_outcomes=from_outcomes,
             interrupted=interrupted,
         )
-        with collecting_rarely():
-            worker.run()
+        worker.run()
     return worker
