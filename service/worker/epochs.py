@@ -5,6 +5,8 @@ worker whose settings differ is refused; an epoch is never changed in place. `wo
 next one.
 """
 
+import random
+import time
 from collections.abc import Sequence
 
 from service.core.messages import Epoch, encode, read_update
@@ -15,6 +17,7 @@ from service.log.protocol import Fenced, Log, Refused
 from service.settings import Settings
 
 ATTEMPTS = 10
+REST_S = 1.0
 
 
 def begin_first(log: Log, settings: Settings) -> None:
@@ -35,7 +38,9 @@ def begin_first(log: Log, settings: Settings) -> None:
         try:
             log.exclusively(decide)
         except Fenced:
-            continue  # another worker was quicker, or is at it: read again
+            # Another worker was quicker, or is at it. Those that start at once would shut each other out again
+            # and again if they came back at the same moment.
+            time.sleep(random.uniform(0, REST_S))  # noqa: S311
     if not _begun(log):
         raise Refused(f"no epoch could be begun in {ATTEMPTS} attempts: other workers keep coming in between")
 

@@ -44,8 +44,7 @@ def main() -> int:
         parser.error(f"{', '.join(unknown)}: no such test; there are {', '.join(BAR)}")
     if asked.seed:
         os.environ["MISTAKEBOUND_SEED"] = asked.seed
-    if not asked.short:
-        os.environ["MISTAKEBOUND_FAULTS_SIZE"] = "full"
+    os.environ["MISTAKEBOUND_FAULTS_SIZE"] = "short" if asked.short else "full"
     tests = [str(HERE / test) for name in asked.names or BAR for test in BAR[name]]
     limit = "timeout=300" if asked.short else "timeout=7200"
     return pytest.main(["-v", "-s", "--durations=0", "-o", limit, *tests])

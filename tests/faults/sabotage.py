@@ -313,7 +313,8 @@ def _without(copy: Path, guard: Guard, seed: str | None, tries: int) -> tuple[st
 
 def _run(copy: Path, test: str, seed: str | None) -> tuple[int, str, float]:
     """Pytest's exit code, what it said of the failure, and how long it took in s."""
-    environ = {**os.environ, "PYTHONPATH": str(copy), "PYTHONDONTWRITEBYTECODE": "1"}
+    environ = {"MISTAKEBOUND_FAULTS_SIZE": "short", **os.environ}
+    environ |= {"PYTHONPATH": str(copy), "PYTHONDONTWRITEBYTECODE": "1"}
     environ |= {"MISTAKEBOUND_SEED": seed} if seed else {}
     began = time.monotonic()
     arguments = ("-x", "-q", "-p", "no:cacheprovider", "--tb=short", f"tests/{test}")
