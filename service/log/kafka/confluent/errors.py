@@ -22,6 +22,8 @@ STALE = frozenset(
         KafkaError.REBALANCE_IN_PROGRESS,
     }
 )
+PASSING = frozenset({KafkaError._TRANSPORT, KafkaError._ALL_BROKERS_DOWN, KafkaError._TIMED_OUT})
+"""The client goes on by itself; deadlines are ours."""
 _LOST = frozenset({KafkaError._AUTO_OFFSET_RESET, KafkaError.OFFSET_OUT_OF_RANGE})
 _TURNED_AWAY = frozenset({KafkaError._AUTHENTICATION, KafkaError._SSL, KafkaError.SASL_AUTHENTICATION_FAILED})
 _DENIED = frozenset(

@@ -14,7 +14,7 @@ from confluent_kafka import Consumer, KafkaError, TopicPartition
 from service.core.records import Record, Topic
 from service.log.kafka.admin import Admin
 from service.log.kafka.confluent.clients import Clients
-from service.log.kafka.confluent.errors import in_our_words, translated
+from service.log.kafka.confluent.errors import PASSING, in_our_words, translated
 from service.log.kafka.connect import Names
 from service.log.kafka.read import IDLE_S, checked_start
 from service.log.kafka.watchdog import Watchdog
@@ -154,14 +154,10 @@ def consume(consumer: Consumer, timeout_s: float) -> list[Any]:
 def _end(error: KafkaError, offset: int, doing: str) -> int:
     if error.code() == KafkaError._PARTITION_EOF:
         return offset
-    if error.retriable() or error.code() in _PASSING:
+    if error.retriable() or error.code() in PASSING:
         return -1
     raised: LogError = in_our_words(doing, error)
     raise raised
-
-
-_PASSING = frozenset({KafkaError._TRANSPORT, KafkaError._ALL_BROKERS_DOWN, KafkaError._TIMED_OUT})
-"""The client goes on by itself; deadlines are ours."""
 
 
 def _ignored(error: KafkaError) -> None:

@@ -13,7 +13,7 @@ from confluent_kafka import Consumer, KafkaError, TopicPartition
 
 from service.core.records import INPUTS, Position, Record, Topic, Transaction
 from service.log.kafka.confluent.clients import Clients
-from service.log.kafka.confluent.errors import in_our_words, translated
+from service.log.kafka.confluent.errors import PASSING, in_our_words, translated
 from service.log.kafka.confluent.read import consume, record_of
 from service.log.kafka.confluent.transact import Writer
 from service.log.kafka.connect import Names
@@ -182,7 +182,7 @@ class ConfluentSession:
         elif error.code() == KafkaError._PARTITION_EOF:
             if place in self._placed:
                 self._placed[place] = max(self._placed[place], message.offset())
-        elif not error.retriable() and error.code() not in _PASSING:
+        elif not error.retriable() and error.code() not in PASSING:
             raised: LogError = in_our_words(doing, error)
             raise raised
 
@@ -219,4 +219,3 @@ class ConfluentSession:
 
 
 _TURNED_AWAY = frozenset({KafkaError._AUTHENTICATION, KafkaError._SSL})
-_PASSING = frozenset({KafkaError._TRANSPORT, KafkaError._ALL_BROKERS_DOWN, KafkaError._TIMED_OUT})
