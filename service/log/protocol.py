@@ -14,7 +14,7 @@ Guarantees that every implementation gives, and `tests/contract` checks on each:
 Not guaranteed: an order between partitions, or between topics.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from types import TracebackType
 from typing import Protocol, Self
@@ -169,8 +169,8 @@ class Log(Protocol):
         """
         ...
 
-    def follow(self, starts: Mapping[tuple[Topic, int], int]) -> Iterator[Sequence[Record]]:
-        """Yield batches of committed records from these offsets on, for ever; an empty batch every
+    def follow(self, starts: Mapping[tuple[Topic, int], int]) -> Generator[Sequence[Record]]:
+        """Yield batches of committed records from these offsets on, until closed; an empty batch every
         half second or so when there is nothing new (so that the caller can look at the time)."""
         ...
 

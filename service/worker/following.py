@@ -71,6 +71,8 @@ class Following:
                     break
         except Exception as error:  # noqa: BLE001 - it is the loop's to handle: it meets it in `fold_into`
             self._give(error)
+        finally:
+            self._batches.close()
 
     def _give(self, what: Sequence[Record] | Exception) -> None:
         while not self._closed.is_set():

@@ -218,8 +218,8 @@ GUARDS: Mapping[str, Guard] = {
     ),
     "B9 a follower's client is closed": Guard(
         "service/log/kafka/read.py",
-        "        finally:\n            consumer.close(autocommit=False)\n\n    def _poll",
-        "        finally:\n            pass\n\n    def _poll",
+        "            if self._back(consumer):\n                consumer.close(autocommit=False)\n\n    def _poll",
+        "            pass\n\n    def _poll",
         SOAK,
     ),
     "B9 a follower's thread ends": Guard(

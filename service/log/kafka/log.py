@@ -1,6 +1,6 @@
 """The log on Kafka: each call of the protocol, handed to the part that does it."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from types import TracebackType
 from typing import Any, Self
 
@@ -68,9 +68,9 @@ class KafkaLog:
         records: Iterator[Record] = self._reader.read(topic, partition, start, stop, wait_s)
         return records
 
-    def follow(self, starts: Mapping[tuple[Topic, int], int]) -> Iterator[Sequence[Record]]:
-        """Yield batches of committed records from these offsets on, for ever."""
-        batches: Iterator[Sequence[Record]] = self._reader.follow(starts)
+    def follow(self, starts: Mapping[tuple[Topic, int], int]) -> Generator[Sequence[Record]]:
+        """Yield batches of committed records from these offsets on, until closed."""
+        batches: Generator[Sequence[Record]] = self._reader.follow(starts)
         return batches
 
     def append(self, records: Iterable[Outgoing]) -> int:

@@ -6,7 +6,7 @@ client's *position* has reached the bound, for the last offsets may be transacti
 """
 
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from typing import Any
 
 from kafka import TopicPartition
@@ -26,7 +26,11 @@ MAX_RECORDS = 4_000
 
 
 class Reader:
-    """Lends its consumers to reads, so that the many short reads of a rebuild connect once."""
+    """Lends its consumers to reads, so that the many short reads of a rebuild connect once.
+
+    It closes them all itself: a read that was broken off may be held by a traceback until the interpreter
+    ends, where a client's own thread is gone and its closing would wait for ever.
+    """
 
     def __init__(self, connection: Connection, names: Names, admin: Admin, watchdog: Watchdog) -> None:
         self._connection = connection
@@ -34,6 +38,7 @@ class Reader:
         self._admin = admin
         self._watchdog = watchdog
         self._idle: list[Any] = []
+        self._lent: set[Any] = set()
         self._closed = False
 
     def read(
@@ -44,27 +49,24 @@ class Reader:
         bound = high if stop is None else min(stop, high)
         return self._records(self._names.at(topic, partition), start, bound, wait_s)
 
-    def follow(self, starts: Mapping[tuple[Topic, int], int]) -> Iterator[Sequence[Record]]:
-        """Batches from these offsets on, for ever; an empty one after half a second without any."""
+    def follow(self, starts: Mapping[tuple[Topic, int], int]) -> Generator[Sequence[Record]]:
+        """Batches from these offsets on, until closed; an empty one after half a second without any."""
         for (topic, partition), start in starts.items():
             checked_start(self._admin, self._names, topic, partition, start)
         places = {self._names.at(*side): start for side, start in starts.items()}
         return self._batches(places)
 
     def close(self) -> None:
+        """Close all consumers, those of reads that were broken off too."""
         self._closed = True
-        while self._idle:
-            self._idle.pop().close(autocommit=False)
+        for consumer in (*self._idle, *self._lent):
+            consumer.close(autocommit=False)
 
     def _records(self, place: TopicPartition, start: int, stop: int, wait_s: float) -> Iterator[Record]:
         if start >= stop:
             return
         doing = f"read {place.topic}-{place.partition}"
-        consumer = (
-            self._idle.pop()
-            if self._idle
-            else deliver_records(self._connection.reader(), self._names.to_logical)
-        )
+        consumer = self._lend(self._idle.pop() if self._idle else None)
         position, deadline = start, time.monotonic() + wait_s
         try:
             with translated(doing, _right([place])):
@@ -85,21 +87,26 @@ class Reader:
                         "transaction is open below it, or the broker is away"
                     )
         finally:
-            self._give_back(consumer)
+            if self._back(consumer):
+                self._idle.append(consumer)
 
-    def _give_back(self, consumer: Any) -> None:
-        if self._closed:
-            consumer.close(autocommit=False)
-        else:
-            self._idle.append(consumer)
+    def _lend(self, idle: Any = None) -> Any:
+        consumer = idle or deliver_records(self._connection.reader(), self._names.to_logical)
+        self._lent.add(consumer)
+        return consumer
 
-    def _batches(self, places: Mapping[TopicPartition, int]) -> Iterator[Sequence[Record]]:
+    def _back(self, consumer: Any) -> bool:
+        """Take a consumer back; whether it is still open."""
+        self._lent.discard(consumer)
+        return not self._closed
+
+    def _batches(self, places: Mapping[TopicPartition, int]) -> Generator[Sequence[Record]]:
         if not places:
             while True:
                 time.sleep(IDLE_S)
                 yield []
         doing = "follow " + ", ".join(f"{place.topic}-{place.partition}" for place in places)
-        consumer = deliver_records(self._connection.reader(), self._names.to_logical)
+        consumer = self._lend()
         try:
             with translated(doing):
                 consumer.assign(list(places))
@@ -109,7 +116,8 @@ class Reader:
                 fetched = self._poll(consumer, int(IDLE_S * 1000), doing, list(places))
                 yield [record for batch in fetched.values() for record in batch]
         finally:
-            consumer.close(autocommit=False)
+            if self._back(consumer):
+                consumer.close(autocommit=False)
 
     def _poll(self, consumer: Any, timeout_ms: int, doing: str, places: Sequence[TopicPartition]) -> Any:
         with self._watchdog.limit(STUCK_S, doing), translated(doing, _right(places)):

@@ -3,7 +3,7 @@
 import json
 import time
 import uuid
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from types import TracebackType
 from typing import Self
 
@@ -100,7 +100,7 @@ class SqliteLog:
         rows.check_within(at, start, low, end)
         return self._read(at, start, end if stop is None else min(stop, end))
 
-    def follow(self, starts: Mapping[Side, int]) -> Iterator[Sequence[Record]]:
+    def follow(self, starts: Mapping[Side, int]) -> Generator[Sequence[Record]]:
         positions = dict(starts)
         for at, start in positions.items():
             rows.check_within(at, start, *self._watermarks(at))
@@ -199,7 +199,7 @@ class SqliteLog:
             yield from found
             start = found[-1].offset + 1
 
-    def _follow(self, positions: dict[Side, int]) -> Iterator[Sequence[Record]]:
+    def _follow(self, positions: dict[Side, int]) -> Generator[Sequence[Record]]:
         sides = {at: self._side(at) for at in positions}
         spoken = time.monotonic()
         while True:

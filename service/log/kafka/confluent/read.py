@@ -6,7 +6,7 @@ once it stands at the last stable offset, transaction markers included.
 """
 
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from typing import Any
 
 from confluent_kafka import Consumer, KafkaError, TopicPartition
@@ -41,7 +41,7 @@ def record_of(names: Names, message: Any) -> Record:
 
 
 class Reader:
-    """One consumer for each read that is under way. Not thread-safe."""
+    """One consumer for each read that is under way; it closes them all itself, as the other client's does."""
 
     def __init__(self, clients: Clients, names: Names, admin: Admin, watchdog: Watchdog) -> None:
         self._clients = clients
@@ -49,6 +49,7 @@ class Reader:
         self._admin = admin
         self._watchdog = watchdog
         self._idle: list[Consumer] = []
+        self._lent: set[Consumer] = set()
         self._closed = False
 
     def read(
@@ -59,8 +60,8 @@ class Reader:
         bound = high if stop is None else min(stop, high)
         return self._records(self._names.to_broker[topic], partition, start, bound, wait_s)
 
-    def follow(self, starts: Mapping[tuple[Topic, int], int]) -> Iterator[Sequence[Record]]:
-        """Batches from these offsets on, for ever; an empty one after half a second without any."""
+    def follow(self, starts: Mapping[tuple[Topic, int], int]) -> Generator[Sequence[Record]]:
+        """Batches from these offsets on, until closed; an empty one after half a second without any."""
         for (topic, partition), start in starts.items():
             checked_start(self._admin, self._names, topic, partition, start)
         places = [
@@ -70,15 +71,16 @@ class Reader:
         return self._batches(places)
 
     def close(self) -> None:
+        """Close all consumers, those of reads that were broken off too."""
         self._closed = True
-        while self._idle:
-            self._idle.pop().close()
+        for consumer in (*self._idle, *self._lent):
+            consumer.close()
 
     def _records(self, name: str, partition: int, start: int, stop: int, wait_s: float) -> Iterator[Record]:
         if start >= stop:
             return
         doing = f"read {name}-{partition}"
-        consumer = self._idle.pop() if self._idle else self._clients.reader(_ignored)
+        consumer = self._lend(self._idle.pop() if self._idle else None)
         position, deadline = start, time.monotonic() + wait_s
         try:
             with translated(doing):
@@ -103,22 +105,27 @@ class Reader:
                         "transaction is open below it, or the broker is away"
                     )
         finally:
-            self._give_back(consumer)
+            if self._back(consumer):
+                consumer.unassign()
+                self._idle.append(consumer)
 
-    def _give_back(self, consumer: Consumer) -> None:
-        if self._closed:
-            consumer.close()
-        else:
-            consumer.unassign()
-            self._idle.append(consumer)
+    def _lend(self, idle: Consumer | None = None) -> Consumer:
+        consumer = self._clients.reader(_ignored) if idle is None else idle
+        self._lent.add(consumer)
+        return consumer
 
-    def _batches(self, places: Sequence[TopicPartition]) -> Iterator[Sequence[Record]]:
+    def _back(self, consumer: Consumer) -> bool:
+        """Take a consumer back; whether it is still open."""
+        self._lent.discard(consumer)
+        return not self._closed
+
+    def _batches(self, places: Sequence[TopicPartition]) -> Generator[Sequence[Record]]:
         if not places:
             while True:
                 time.sleep(IDLE_S)
                 yield []
         doing = "follow " + ", ".join(f"{place.topic}-{place.partition}" for place in places)
-        consumer = self._clients.reader(_ignored)
+        consumer = self._lend()
         try:
             with translated(doing):
                 consumer.assign(list(places))
@@ -131,7 +138,8 @@ class Reader:
                         batch.append(record_of(self._names, message))
                 yield batch
         finally:
-            consumer.close()
+            if self._back(consumer):
+                consumer.close()
 
     def _consume(self, consumer: Consumer, timeout_s: float, doing: str) -> list[Any]:
         with self._watchdog.limit(STUCK_S, doing), translated(doing):
