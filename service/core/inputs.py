@@ -47,13 +47,12 @@ class InputReader:
 
     def example(self, record: Record) -> tuple[str, bytes]:
         """Return (id, features as JSON text). Raises BadRecord."""
-        value = _payload(record)
         if self._pointers is None:
-            message = _checked(_example, value)
+            message = _read(_example, record)
             raw = b"" if message.features is UNSET else bytes(message.features)
             found_id = message.id
         else:
-            whole = _checked(_any, value)
+            whole = _read(_any, record)
             found_id = _resolve(whole, self._pointers.id)
             found = _resolve(whole, self._pointers.features, UNSET)
             raw = b"" if found is UNSET else encode(found)
@@ -63,13 +62,12 @@ class InputReader:
 
     def label(self, record: Record) -> tuple[str, LabelValue, Carried | None]:
         """Return (id, label in the declared form, what it carries beside). Raises BadRecord."""
-        value = _payload(record)
         if self._pointers is None:
-            message = _checked(_label, value)
+            message = _read(_label, record)
             found_id, found = message.id, message.label
             features, prediction = message.features, message.prediction
         else:
-            whole = _checked(_any, value)
+            whole = _read(_any, record)
             found_id = _resolve(whole, self._pointers.id)
             found = _resolve(whole, self._pointers.label, UNSET)
             prediction = _resolve(whole, self._pointers.prediction, UNSET)
@@ -116,17 +114,10 @@ def declared(labels: LabelSettings) -> tuple[LabelValue, ...]:
     return () if labels.classes == "open" else tuple(labels.classes)
 
 
-def _payload(record: Record) -> bytes:
-    if record.value is None:
+def _read(decoder: Callable[[bytes], Any], record: Record) -> Any:
+    value = record.value
+    if value is None:
         raise BadRecord("tombstone", "the record has no value; send the message as JSON")
-    if record.value[:1] == b"\0":
-        raise BadRecord(
-            "schema-framing", "the value begins with a zero byte (schema registry); send plain JSON"
-        )
-    return record.value
-
-
-def _checked(decoder: Callable[[bytes], Any], value: bytes) -> Any:
     try:
         return decoder(value)
     except msgspec.ValidationError as error:
@@ -137,6 +128,10 @@ def _checked(decoder: Callable[[bytes], Any], value: bytes) -> Any:
             raise BadRecord("number-out-of-range", f"{text}; send a number that float64 can hold") from None
         raise BadRecord("not-an-object", f"{text}; send a JSON object") from None
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        if value[:1] == b"\0":
+            raise BadRecord(
+                "schema-framing", "the value begins with a zero byte (schema registry); send plain JSON"
+            ) from None
         raise BadRecord("not-json", f"{error}; send JSON in UTF-8, without NaN or Infinity") from None
 
 

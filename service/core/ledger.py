@@ -14,7 +14,7 @@ on a rebuild: `service/core/recover.py` applies recorded decisions to the same t
 """
 
 from collections import Counter, OrderedDict
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from math import inf
 from operator import attrgetter
@@ -93,9 +93,6 @@ class _Journaled(Generic[Entry]):
         self._undo.append((identity, entry))
         return entry
 
-    def _place(self, item: tuple[str, Any]) -> int:
-        return self._order(item[1])
-
     def oldest(self) -> Entry | None:
         return next(iter(self.entries.values()), None)
 
@@ -111,8 +108,14 @@ class _Journaled(Generic[Entry]):
                 undone.pop(identity, None)
             else:
                 undone[identity] = entry
-        self.entries = OrderedDict(sorted(undone.items(), key=self._place))
+        self.hold(sorted(undone.values(), key=self._order))
         self._undo.clear()
+
+    def hold(self, entries: Iterable[Entry]) -> None:
+        """Hold exactly these, in this order."""
+        held = [(entry.id, entry) for entry in entries]
+        self.entries.clear()
+        self.entries.update(held)
 
 
 @dataclass(slots=True)
@@ -151,6 +154,12 @@ class Ledger:
         self._waiting: _Journaled[Waiting] = _Journaled(attrgetter("source"))
         self._parked: _Journaled[Parked] = _Journaled(attrgetter("offset"))
         self._remembered: _Journaled[Remembered] = _Journaled(attrgetter("order"))
+        self.waiting: Mapping[str, Waiting] = self._waiting.entries
+        """Examples without a label, in offset order."""
+        self.parked: Mapping[str, Parked] = self._parked.entries
+        """Labels without an example, in the order parked."""
+        self.remembered: Mapping[str, Remembered] = self._remembered.entries
+        """Resolved ids, in the order resolved."""
         self._parked_classes: Counter[str] = Counter()
         self._before: _Scalars | None = None
         self._before_next = (0, 0)
@@ -159,24 +168,9 @@ class Ledger:
     # --- what is held -----------------------------------------------------------------------------
 
     @property
-    def waiting(self) -> dict[str, Waiting]:
-        """Examples without a label, in offset order."""
-        return self._waiting.entries
-
-    @property
-    def parked(self) -> dict[str, Parked]:
-        """Labels without an example, in the order parked."""
-        return self._parked.entries
-
-    @property
     def parked_classes(self) -> Collection[str]:
         """Classes of the parked labels, as tallies spell them."""
         return self._parked_classes.keys()
-
-    @property
-    def remembered(self) -> dict[str, Remembered]:
-        """Resolved ids, in the order resolved."""
-        return self._remembered.entries
 
     def quiet(self) -> bool:
         """Whether nothing can be overdue yet. Asked at every record, and mostly answered by one comparison.
@@ -206,10 +200,6 @@ class Ledger:
         """The oldest parked label, if it has been parked too long."""
         oldest = self._parked.oldest()
         return oldest if oldest is not None and self.stream_time - oldest.at > self.parking_ms else None
-
-    def surplus_example(self) -> Waiting | None:
-        """The oldest waiting example, if there are too many."""
-        return self._waiting.oldest() if len(self.waiting) > self.max_waiting else None
 
     def surplus_label(self) -> Parked | None:
         """The oldest parked label, if there are too many."""
@@ -242,8 +232,8 @@ class Ledger:
 
     def restore(self, waiting: Iterable[Waiting], parked: Iterable[Parked]) -> None:
         """Hold exactly these, in this order: on a rebuild."""
-        self._waiting.entries = OrderedDict((entry.id, entry) for entry in waiting)
-        self._parked.entries = OrderedDict((entry.id, entry) for entry in parked)
+        self._waiting.hold(waiting)
+        self._parked.hold(parked)
         self._count_classes()
         self._quiet_until = -1
 
@@ -261,13 +251,13 @@ class Ledger:
 
     def resolve(self, identity: str, label: LabelValue | None, outcomes_floor: int | None = None) -> None:
         """The id is decided for good: it stops waiting, and is remembered."""
-        if identity in self._waiting.entries:
+        if identity in self.waiting:
             self._waiting.pop(identity)
         self.remember(identity, label, self.outcomes_end if outcomes_floor is None else outcomes_floor)
 
     def remember(self, identity: str, label: LabelValue | None, outcomes_floor: int) -> None:
         """Remember a resolved id, and forget the oldest beyond the limit."""
-        remembered = self._remembered.entries
+        remembered = self.remembered
         if identity in remembered:
             self._remembered.pop(identity)
         self.resolutions += 1

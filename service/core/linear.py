@@ -6,7 +6,7 @@ it by one float64 addition after the other (numpy's sum and dot, and Python 3.12
 differently), so two replicas at the same version hold the same bits.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from hashlib import sha256
 from math import copysign, isnan, sqrt
 from struct import pack
@@ -54,21 +54,27 @@ class Theta:
 
     def __init__(self, partitions: int, weight: Callable[[float], float] = identity) -> None:
         self.rows: list[dict[str, float]] = [{} for _ in range(partitions)]
-        self.sums: dict[str, float] = {}
+        self.sums: dict[str, float] = self.rows[0] if partitions == 1 else {}
+        """Of one partition the row itself: none holds -0.0, the one value that adding to 0 would change."""
         self.weights: dict[str, float] = self.sums if weight is identity else {}
         self.unseen = weight(0.0)
         """The weight of a feature that is in no update."""
         self._weight = weight
-        self._journal: list[tuple[int, str, float | None]] = []
+        self._derived = partitions > 1 or weight is not identity
+        self._journal: list[tuple[int, Features, list[float | None]]] = []
+        """For each addition: partition, what was added, and the coordinates before."""
 
     def add(self, partition: int, x: Features, scale: float) -> None:
         """Add scale * x to the partition's row, for k named values; an infinite scale leaves zeros alone."""
-        row = self.rows[partition]
+        row, before = self.rows[partition], list[float | None]()
+        self._journal.append((partition, x, before))
+        known, note = row.get, before.append
         for name, value in x:
-            old = row.get(name)
-            self._journal.append((partition, name, old))
+            old = known(name)
+            note(old)
             row[name] = (0.0 if old is None else old) + (0.0 if value == 0.0 else scale * value)
-        self._settle(name for name, _ in x)
+        if self._derived:
+            self._settle([name for name, _ in x])
 
     def dump(self) -> Any:
         """The rows."""
@@ -79,9 +85,11 @@ class Theta:
         loaded = [{str(name): float(value) for name, value in row.items()} for row in rows]
         if len(loaded) != len(self.rows):
             raise ValueError(f"{len(loaded)} rows for {len(self.rows)} partitions")
-        self.rows = loaded
         self.sums.clear()
         self.weights.clear()
+        for row, values in zip(self.rows, loaded, strict=True):
+            row.clear()
+            row.update(values)
         self._settle(dict.fromkeys(name for row in self.rows for name in row))
         self._journal.clear()
 
@@ -91,29 +99,36 @@ class Theta:
 
     def rollback(self) -> None:
         """Restore (never subtract) what was changed since `begin`; names seen only since then vanish."""
-        for partition, name, old in reversed(self._journal):
-            if old is None:
-                del self.rows[partition][name]
-            else:
-                self.rows[partition][name] = old
-        self._settle({name for _, name, _ in self._journal})
+        for partition, x, before in reversed(self._journal):
+            row = self.rows[partition]
+            for (name, _), old in zip(reversed(x), reversed(before), strict=True):
+                if old is None:
+                    del row[name]
+                else:
+                    row[name] = old
+        self._settle({name for _, x, _ in self._journal for name, _ in x})
         self._journal.clear()
 
-    def _settle(self, names: Iterable[str]) -> None:
+    def _settle(self, names: Collection[str]) -> None:
+        """Make the sums and weights of these names anew from the rows."""
         rows, sums, weights, weight = self.rows, self.sums, self.weights, self._weight
-        for name in names:
-            total, known = 0.0, False
-            for row in rows:
-                value = row.get(name)
-                if value is not None:
-                    total, known = total + value, True
-            if known:
-                sums[name] = total
-                if weights is not sums:
-                    weights[name] = weight(total)
-            else:
-                sums.pop(name, None)
-                weights.pop(name, None)
+        if sums is not rows[0]:
+            for name in names:
+                total, known = 0.0, False
+                for row in rows:
+                    value = row.get(name)
+                    if value is not None:
+                        total, known = total + value, True
+                if known:
+                    sums[name] = total
+                else:
+                    sums.pop(name, None)
+        if weights is not sums:
+            for name in names:
+                if name in sums:
+                    weights[name] = weight(sums[name])
+                else:
+                    weights.pop(name, None)
 
     def dot(self, x: Features) -> float:
         """w.x over k features, in their order."""
@@ -189,10 +204,14 @@ class Linear:
         self.length = length
         self.changes = 0
         """Grows with every change of theta."""
+        self._scored: tuple[Features, int, float] = ((), -1, 0.0)
+        """The newest published score, of which features, after how many changes."""
 
     def score(self, x: Features, clock: int = 0) -> float:
         """scale * (w.x) - threshold over k features."""
-        return saturate(self._scale * self._theta.dot(x) - self._threshold)
+        score = saturate(self._scale * self._theta.dot(x) - self._threshold)
+        self._scored = x, self.changes, score
+        return score
 
     def predict(self, score: float) -> bool:
         """The class of a score."""
@@ -200,7 +219,9 @@ class Linear:
 
     def decide(self, x: Features, positive: bool) -> tuple[bool, bool]:
         """(must be updated on this label, predicted class), by the current weights."""
-        score = self.score(x)
+        scored, changes, score = self._scored
+        if scored is not x or changes != self.changes:
+            score = self.score(x)
         return self._must(score, positive), predict(score, self._tie)
 
     def fold(

@@ -54,6 +54,8 @@ class Model:
         """Largest length of an example updated on, in the learner's own space: the R of its theorem."""
         self._binary = len(self.classes) == 2
         self._decoded = features.reader(settings.features)
+        self._newest: tuple[bytes | Raw, Features] | None = None
+        """Features read last, and their text: a label often comes right after its example."""
         self._check = accepted(settings)
         self.class_bytes = max((len(encode(value)) for value in self.classes), default=6 * ID_BYTES)
         """Largest JSON text of a class; a control character is escaped six-fold."""
@@ -111,9 +113,13 @@ class Model:
 
     def features(self, raw: bytes | Raw) -> Features:
         """Raises BadRecord, also for what this learner does not take."""
+        newest = self._newest
+        if newest is not None and newest[0] is raw:
+            return newest[1]
         x = self._decoded(raw)
         if self._check is not None:
             self._check(x)
+        self._newest = raw, x
         return x
 
     def score(self, x: Features) -> Score:
