@@ -34,7 +34,7 @@ class Counting:
         name, mistaken = spelled(label), predicted != label
         self._life.see(name)
         self._epoch.see(name)
-        if outstanding > self._outstanding:
+        if outstanding > self._outstanding:  # noqa: PLR1730 - a call for each label would be dear
             self._outstanding = outstanding
         if mistaken:
             self._tallies.life.mistakes += 1
@@ -101,12 +101,12 @@ class Majority:
 
     def see(self, name: str) -> None:
         """Judge the majority by a label, and count it."""
-        count = self._seen[name] = self._seen.get(name, 0) + 1
-        leader = self.name
+        seen, leader = self._seen, self.name
+        count = seen[name] = seen.get(name, 0) + 1
         if name == leader:
             return
         self.mistakes += 1
-        if count < (most := 0 if leader is None else self._seen.get(leader, 0)):
+        if count < (most := 0 if leader is None else seen.get(leader, 0)):
             return
         if leader is None or count > most or name == self._first or (leader != self._first and name < leader):
             self.name = name

@@ -15,6 +15,8 @@ from service.core.records import Record
 from service.settings import LabelSettings, LabelValue, MessageSettings
 
 ID_BYTES = 128
+SHORT_ID = ID_BYTES // 4
+"""Characters that surely take no more: nearly every id has fewer."""
 CLASS_NAMES_BYTES = 250_000
 """Names of all open classes of a partition, spelled as JSON: the tallies hold each of them twice."""
 
@@ -58,6 +60,8 @@ class InputReader:
             raw = b"" if found is UNSET else encode(found)
         if not raw or raw == b"null":
             raise BadRecord("missing-features", "no features in the example; see messages.features")
+        if type(found_id) is str and 0 < len(found_id) <= SHORT_ID:
+            return found_id, raw
         return _id(found_id, record), raw
 
     def label(self, record: Record) -> tuple[str, LabelValue, Carried | None]:
@@ -73,7 +77,8 @@ class InputReader:
             prediction = _resolve(whole, self._pointers.prediction, UNSET)
             features = UNSET if prediction is UNSET else _resolve(whole, self._pointers.features, UNSET)
             features = features if features is UNSET else Raw(encode(features))
-        identity = _id(found_id, record)
+        plain = type(found_id) is str and 0 < len(found_id) <= SHORT_ID
+        identity = found_id if plain else _id(found_id, record)
         if found is UNSET or found is None:
             raise BadRecord("missing-label", f"no label for id {identity!r}; see messages.label")
         label = self._declared(found, "label", "unknown-label")
@@ -149,8 +154,6 @@ def _resolve(value: Any, pointer: str, default: Any = None) -> Any:
 
 
 def _id(found: Any, record: Record) -> str:
-    if type(found) is str and 0 < len(found) <= ID_BYTES // 4:  # no character takes more than four
-        return found
     if found is None:
         if record.key is None:
             raise BadRecord("missing-id", "no id in the value and no key; see messages.id")

@@ -163,7 +163,8 @@ class Ledger:
         self._parked_classes: Counter[str] = Counter()
         self._before: _Scalars | None = None
         self._before_next = (0, 0)
-        self._quiet_until: float = -1
+        self.quiet_until: float = -1
+        """Until then nothing becomes overdue; see `quiet`."""
 
     # --- what is held -----------------------------------------------------------------------------
 
@@ -173,17 +174,15 @@ class Ledger:
         return self._parked_classes.keys()
 
     def quiet(self) -> bool:
-        """Whether nothing can be overdue yet. Asked at every record, and mostly answered by one comparison.
+        """Whether nothing is overdue yet: to be asked at every record later than `quiet_until`, which it renews.
 
         Later entries are not older than the oldest ones, and only `rollback` and `restore` bring any back.
         """
-        if self.stream_time <= self._quiet_until:
-            return True
         if self.overdue_example() is not None or self.overdue_label() is not None:
             return False
         waiting, parked = self._waiting.oldest(), self._parked.oldest()
         delay = inf if self.max_delay_ms is None else self.max_delay_ms
-        self._quiet_until = min(
+        self.quiet_until = min(
             (self.stream_time if waiting is None else waiting.at) + delay,
             (self.stream_time if parked is None else parked.at) + self.parking_ms,
         )
@@ -235,7 +234,7 @@ class Ledger:
         self._waiting.hold(waiting)
         self._parked.hold(parked)
         self._count_classes()
-        self._quiet_until = -1
+        self.quiet_until = -1
 
     def unpark(self, identity: str) -> Parked:
         """The parked label leaves, for its example or for good."""
@@ -294,5 +293,5 @@ class Ledger:
         for journaled in (self._waiting, self._parked, self._remembered):
             journaled.rollback()
         self._count_classes()
-        self._quiet_until = -1
+        self.quiet_until = -1
         self._before = None

@@ -35,9 +35,9 @@ class Merge:
         """Buffer what a poll brought, in its order; returns its size in bytes."""
         added = 0
         for record in records:
-            is_label, size = record.topic == "labels", _size(record)
-            self._buffers[record.partition][is_label].append(record)
-            self._bytes[record.partition][is_label] += size
+            partition, is_label, size = record.partition, record.topic == "labels", _size(record)
+            self._buffers[partition][is_label].append(record)
+            self._bytes[partition][is_label] += size
             added += size
         return added
 

@@ -55,6 +55,8 @@ class Turn:
         self.decisions: list[Decision] = []
         self.order: list[int] = [0]
         """Run lengths of examples and labels consumed, examples first."""
+        self.of_labels = False
+        """Whether the last run is of labels."""
         self.newest = [-1, -1]
         """Largest record time consumed of examples and of labels."""
         self.outputs: list[Outgoing] = []
@@ -72,18 +74,18 @@ class Turn:
 
         It ends, too, once what is to be written takes `room` bytes; so one record is always taken.
         """
-        ledger = self.ledger
+        ledger, waiting, most = self.ledger, self.ledger.waiting, self.ledger.max_waiting
         for record in merge.take(self.partition, drained):
-            if record.timestamp_ms > ledger.stream_time:
+            if record.timestamp_ms > ledger.stream_time:  # noqa: PLR1730 - a call for each record would be dear
                 ledger.stream_time = record.timestamp_ms
-            if not ledger.quiet():
+            if ledger.stream_time > ledger.quiet_until and not ledger.quiet():
                 allowance = self._clear_away(allowance, room)
                 if allowance <= 0:  # the record waits for the next step, at the time that it brought
                     merge.put_back(record)
                     return
             self._consume(record)
-            while len(ledger.waiting) > ledger.max_waiting:
-                self._give_up(next(iter(ledger.waiting.values())), "evicted")
+            while len(waiting) > most:
+                self._give_up(next(iter(waiting.values())), "evicted")
             allowance -= 1
             if allowance <= 0 or self.bytes >= room:
                 return
@@ -125,12 +127,14 @@ class Turn:
         return Position(ledger.examples_next, ledger.labels_next, encode(marks).decode())
 
     def _consume(self, record: Record) -> None:
-        order, newest, is_label = self.order, self.newest, record.topic == "labels"
-        if len(order) % 2 == is_label:
-            order.append(0)
-        order[-1] += 1
-        if record.timestamp_ms > newest[is_label]:
-            newest[is_label] = record.timestamp_ms
+        is_label = record.topic == "labels"
+        if is_label is self.of_labels:
+            self.order[-1] += 1
+        else:
+            self.of_labels = is_label
+            self.order.append(1)
+        if record.timestamp_ms > self.newest[is_label]:  # noqa: PLR1730 - as above
+            self.newest[is_label] = record.timestamp_ms
         try:
             if is_label:
                 self.ledger.labels_next = record.offset + 1
@@ -153,26 +157,20 @@ class Turn:
             return
         score = model.score(x)
         predicted = model.predict(score)
-        self._write(
-            Outgoing(
-                "predictions",
-                self.partition,
-                record.key,
-                encode(
-                    Prediction(
-                        id=identity,
-                        prediction=predicted,
-                        score=score if isinstance(score, float) else UNSET,
-                        scores=UNSET if isinstance(score, float) else score,
-                        features=Raw(raw),
-                        source=record.offset,
-                        at=ledger.stream_time,
-                        model=model.encoded_version(),  # type: ignore[arg-type]
-                    )
-                ),
-                record.headers,
+        one, many = (score, UNSET) if isinstance(score, float) else (UNSET, score)
+        prediction = encode(
+            Prediction(
+                id=identity,
+                prediction=predicted,
+                score=one,
+                scores=many,
+                features=Raw(raw),
+                source=record.offset,
+                at=ledger.stream_time,
+                model=model.encoded_version(),  # type: ignore[arg-type]
             )
         )
+        self._write(Outgoing("predictions", self.partition, record.key, prediction, record.headers))
         entry = Waiting(
             identity,
             record.offset,
