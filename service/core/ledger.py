@@ -82,15 +82,16 @@ class _Journaled(Generic[Entry]):
     def __init__(self, order: Callable[[Entry], int]) -> None:
         self.entries: OrderedDict[str, Entry] = OrderedDict()
         self._order: Callable[[Any], int] = order
-        self._undo: list[tuple[str, Entry | None]] = []
+        self._undo: list[str | Entry] = []
+        """An entry that was there, or the id of one that was not."""
 
     def put(self, entry: Entry) -> None:
-        self._undo.append((entry.id, self.entries.get(entry.id)))
+        self._undo.append(self.entries.get(entry.id, entry.id))
         self.entries[entry.id] = entry
 
     def pop(self, identity: str) -> Entry:
         entry = self.entries.pop(identity)
-        self._undo.append((identity, entry))
+        self._undo.append(entry)
         return entry
 
     def oldest(self) -> Entry | None:
@@ -102,13 +103,12 @@ class _Journaled(Generic[Entry]):
     def rollback(self) -> None:
         if not self._undo:
             return
-        undone: dict[str, Any] = self.entries
-        for identity, entry in reversed(self._undo):
-            if entry is None:
-                undone.pop(identity, None)
+        for before in reversed(self._undo):
+            if isinstance(before, str):
+                self.entries.pop(before, None)
             else:
-                undone[identity] = entry
-        self.hold(sorted(undone.values(), key=self._order))
+                self.entries[before.id] = before
+        self.hold(sorted(self.entries.values(), key=self._order))
         self._undo.clear()
 
     def hold(self, entries: Iterable[Entry]) -> None:

@@ -121,26 +121,27 @@ def as_stream(
 
     `place(number, key, partitions)` says in which partition a row's example and label are.
     """
-    outstanding: deque[tuple[int, Row]] = deque()
+    outstanding: deque[tuple[int, bytes, Row]] = deque()
     ends: Counter[Side] = Counter()
     now = 0
     messages = settings.messages
     example, label = _members(messages.id, messages.features), _members(messages.id, messages.label)
 
-    def record(topic: Topic, partition: int, row: Row, value: bytes) -> Record:
+    def record(topic: Topic, partition: int, key: bytes, value: bytes) -> Record:
         offset = ends[topic, partition]
         ends[topic, partition] = offset + 1
-        return Record(topic, partition, offset, now, row.id.encode(), value)
+        return Record(topic, partition, offset, now, key, value)
 
     def late() -> Record:
-        partition, row = outstanding.popleft()
-        return record("labels", partition, row, label(row.id, row.label))
+        partition, key, row = outstanding.popleft()
+        return record("labels", partition, key, label(row.id, row.label))
 
     for number, row in enumerate(rows):
         now += 1
-        partition = place(number, row.id.encode(), partitions)
-        yield record("examples", partition, row, example(row.id, row.features))
-        outstanding.append((partition, row))
+        key = row.id.encode()
+        partition = place(number, key, partitions)
+        yield record("examples", partition, key, example(row.id, row.features))
+        outstanding.append((partition, key, row))
         if len(outstanding) > delay:
             now += 1
             yield late()
