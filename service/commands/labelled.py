@@ -93,7 +93,7 @@ def from_jsonl(lines: Iterable[str | bytes]) -> Iterator[Row]:
             what = f"it is no object with features and label: {error}"
             raise wrong(number, what, "add what is missing") from None
         except (msgspec.DecodeError, RecursionError) as error:
-            raise wrong(number, f"it is not JSON: {error}", "write one JSON object a line") from None
+            raise wrong(number, f"it is no JSON: {error}", "write one JSON object a line") from None
         yield Row(str(number if value.id is UNSET else value.id), value.features, value.label)
 
 
