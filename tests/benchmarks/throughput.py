@@ -126,8 +126,8 @@ def suited(contender: Contender, work: Workload) -> Contender | None:
     """With the options that the workload needs; None for one that cannot take it."""
     if contender.program == "ours" and work.classes > 2:
         return replace(contender, options=contender.options | {"labels": {"classes": class_names(work)}})
-    numbers_in_two_classes = work.classes == 2 and not work.sparse
-    return contender if numbers_in_two_classes or "limit" in contender.program else None
+    rivers = contender.program not in ("limit", "confluent_limit", "ours")
+    return None if rivers and (work.classes > 2 or work.sparse) else contender
 
 
 def _more(result: dict[str, Any]) -> str:
