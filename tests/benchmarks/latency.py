@@ -184,7 +184,7 @@ def _table(found: dict[str, list[Latency]]) -> str:
         "|---" * 9 + "|",
     ]
     for name, latencies in found.items():
-        cells = []
+        cells: list[str] = []
         for which in ("p50", "p99"):
             cells += _cells([getattr(each, which) for each in latencies], ".1f")
         for which in ("p50", "p99"):

@@ -66,8 +66,8 @@ def replays(features: int, rows: int, rounds: int) -> str:
         for how, (took_s, count) in vowpal_wabbit(lines).items():
             name = f"Vowpal Wabbit, {how}"
             took[name], mistakes[name] = took_s, count
-        for name, seconds in took.items():
-            spent.setdefault(name, []).append(seconds)
+        for name, seconds_spent in took.items():
+            spent.setdefault(name, []).append(seconds_spent)
     told = []
     for name, seconds in spent.items():
         each = [one / rows * 1e6 for one in seconds]
