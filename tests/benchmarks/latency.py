@@ -1,11 +1,12 @@
-"""From an example's sending to its committed prediction, as a read_committed reader sees it: p50 and p99.
+"""From an example's arrival to its committed prediction, as a read_committed reader sees it: p50 and p99.
 
     python -m tests.benchmarks.latency [--rates 100,1000,5000] [--seconds 10] [--rounds 3]
 
 Each round measures, one after the other: transactions of one record of the same client, without and with
 offsets, on an idle broker; then each rate, with a worker and topics of its own, examples and labels sent by
-a process of its own. The same reader sees them all. What comes in the first two seconds is not counted.
-Takes about a minute a round.
+a process of its own. The same reader sees them all. A bare transaction is timed from before it begins; an
+example from when the broker appended it, in whole ms, rounded down: what its sender held back to fill a batch
+is not the worker's. What comes in the first two seconds is not counted. Takes about a minute a round.
 """
 
 import argparse
@@ -46,6 +47,17 @@ class Told(msgspec.Struct):
     """All that is needed of a record."""
 
     id: str
+    source: int = -1
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """A record, and when the reader had it: ns of the monotonic clock, and ms since 1970."""
+
+    partition: int
+    value: bytes
+    ns: int
+    ms: float
 
 
 @dataclass(frozen=True)
@@ -84,6 +96,7 @@ def main() -> None:
     )
 
 
+_told = msgspec.json.Decoder(Told).decode
 BARE = "a bare transaction of one record"
 WITH_OFFSETS = "the same with offsets"
 
@@ -98,11 +111,12 @@ def _bare(bootstrap: str) -> dict[str, Latency]:
         "group": f"{topic}-group",
         "bytes": PREDICTION_BYTES,
     }
-    _create(bootstrap, topic)
+    _create(bootstrap, topic, 1, {})
     seen = _watch(bootstrap, topic, 1, "bare", transactions, 2 * (WARM_UP + TRANSACTIONS))
     kinds: dict[str, list[float]] = {}
-    for identity, latency_ms in seen:
-        kinds.setdefault(identity.partition("-")[0], []).append(latency_ms)
+    for each in seen:
+        kind, _, began_ns = _told(each.value).id.rpartition("-")
+        kinds.setdefault(kind, []).append((each.ns - int(began_ns)) / 1e6)
     return {BARE: Latency.of(kinds["plain"]), WITH_OFFSETS: Latency.of(kinds["offsets"])}
 
 
@@ -111,6 +125,8 @@ def _ours(bootstrap: str, home: Path, rate: int, seconds: int) -> Latency:
     children = Children(home)
     prefix = f"{home.name}."
     settings = ("labels.max_delay=P7D", "learner.kind=perceptron")
+    for topic in ("examples", "labels"):
+        _create(bootstrap, f"{prefix}{topic}", PARTITIONS, {"message.timestamp.type": "LogAppendTime"})
     try:
         with Deployment(f"kafka://{bootstrap}", prefix, children, *settings, partitions=PARTITIONS) as place:
             assigned(place.worker())
@@ -125,15 +141,27 @@ def _ours(bootstrap: str, home: Path, rate: int, seconds: int) -> Latency:
             }
             count = rate * (seconds + SETTLING_S)
             seen = _watch(bootstrap, f"{prefix}predictions", PARTITIONS, "arrivals", arrivals, count)
+            arrived_ms = {
+                (p, record.offset): record.timestamp_ms
+                for p in range(PARTITIONS)
+                for record in place.log.read("examples", p, 0)
+            }
     finally:
         children.kill()
-    return Latency.of([ms for identity, ms in seen if int(identity.partition("-")[0]) >= SETTLING_S * rate])
+    found = [(_told(each.value), each) for each in seen]
+    return Latency.of(
+        [
+            each.ms - arrived_ms[each.partition, told.source]
+            for told, each in found
+            if int(told.id) >= SETTLING_S * rate
+        ]
+    )
 
 
 def _watch(
     bootstrap: str, topic: str, partitions: int, program: str, given: dict[str, Any], count: int
-) -> list[tuple[str, float]]:
-    """Run a program that sends; (id, ms from the moment in it until it was read) of `count` records."""
+) -> list[Seen]:
+    """Run a program that sends; `count` records of a topic as they were read."""
     from kafka import KafkaConsumer, TopicPartition
 
     consumer = KafkaConsumer(
@@ -145,14 +173,15 @@ def _watch(
     for each in places:
         consumer.position(each)
     command = [sys.executable, "-m", f"tests.benchmarks.contenders.{program}", json.dumps(given)]
-    read: list[tuple[int, bytes]] = []
+    read: list[Seen] = []
     with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.DEVNULL) as sender:
         try:
             end = time.monotonic() + given.get("seconds", 0) + PATIENCE_S
             while len(read) < count and time.monotonic() < end and not sender.poll():
                 polled = consumer.poll(timeout_ms=100)
-                now = time.monotonic_ns()
-                read += [(now, record.value) for records in polled.values() for record in records]
+                ns, ms = time.monotonic_ns(), time.time() * 1000
+                for records in polled.values():
+                    read += [Seen(record.partition, record.value, ns, ms) for record in records]
         finally:
             if len(read) < count:
                 sender.kill()
@@ -162,19 +191,14 @@ def _watch(
             f"{topic}: {len(read)} of {count} records came within {PATIENCE_S:g} s of the last one sent "
             f"(the sender ended with {sender.returncode}); lower the rates"
         )
-    decode = msgspec.json.Decoder(Told).decode
-    seen = []
-    for now, value in read:
-        identity = decode(value).id
-        seen.append((identity, (now - int(identity.rpartition("-")[2])) / 1e6))
-    return seen
+    return read
 
 
-def _create(bootstrap: str, topic: str) -> None:
+def _create(bootstrap: str, topic: str, partitions: int, config: dict[str, str]) -> None:
     from kafka.admin import KafkaAdminClient, NewTopic
 
     admin = KafkaAdminClient(bootstrap_servers=bootstrap)
-    admin.create_topics([NewTopic(topic, 1, 1)])
+    admin.create_topics([NewTopic(topic, partitions, 1, topic_configs=config)])
     admin.close()
 
 
