@@ -291,7 +291,7 @@ class Worker:
             session.resume(resume)
 
     def _worked_off(self, session: Session) -> bool:
-        if self.held is None:
+        if self.held is None or not self.held.state.ledgers:  # the group may not have shared out yet
             return False
         sides = [(topic, p) for topic in INPUTS for p in self.held.state.ledgers]
         return len(session.drained(sides)) == len(sides)

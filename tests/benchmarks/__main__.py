@@ -1,51 +1,109 @@
-"""`python -m tests.benchmarks [throughput | offline]`: measure, print tables as Markdown."""
+"""Measure side by side, and print tables as Markdown.
+
+    python -m tests.benchmarks [throughput]   ours beside the limit, the users' loop and Quix + River
+    python -m tests.benchmarks confluent      ours on confluent-kafka beside its own limit and Quix + River
+    python -m tests.benchmarks workloads      ours beside the limit: features, tokens, mistakes, classes
+    python -m tests.benchmarks short          in two minutes: ours beside the limit and the users' loop
+    python -m tests.benchmarks offline        replay beside River, scikit-learn, Vowpal Wabbit; recovery
+
+Each of these is a program of its own: python -m tests.benchmarks.latency, .growth, .takeover, .scale.
+What contenders need beside the extra `test` is installed when it is first needed, apart and pinned.
+"""
 
 import argparse
 import sys
 import tempfile
 import warnings
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore", DeprecationWarning)
     import kafka  # noqa: F401
 
-from tests.benchmarks import offline, throughput
+from tests.benchmarks import offline, throughput, workloads
+from tests.benchmarks.throughput import Contender
 from tests.benchmarks.workload import Workload
 from tests.kafka.broker import Broker
+
+SHORT = (throughput.LIMIT, throughput.OURS, throughput.USERS)
+COMPARED = {
+    "throughput": (throughput.CONTENDERS, throughput.OURS, throughput.GOALS),
+    "short": (SHORT, throughput.OURS, throughput.GOALS),
+    "confluent": (throughput.CONFLUENT_CONTENDERS, throughput.CONFLUENT, throughput.CONFLUENT_GOALS),
+}
+ROUNDS = {"workloads": 3, "short": 3}
+RECORDS = {"confluent": 100_000, "short": 20_000}
 
 
 def main() -> int:
     """The exit code."""
-    parser = argparse.ArgumentParser(prog="python -m tests.benchmarks", description=__doc__)
-    parser.add_argument("what", nargs="?", default="throughput", choices=("throughput", "offline"))
-    parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--records", type=int, default=40_000)
+    given = _arguments()
+    rounds = given.rounds or ROUNDS.get(given.what, 5)
+    if given.what == "offline":
+        print(offline.table(rounds))
+        return 0
+    work = Workload(
+        given.records or RECORDS.get(given.what, 40_000),
+        given.features,
+        given.delay,
+        4,
+        given.noise,
+        given.classes,
+        given.sparse,
+        hash_bits=given.hash_bits,
+        margin=given.margin,
+    )
+    with _broker(given.bootstrap) as bootstrap:
+        if given.what == "workloads":
+            print("\n" + workloads.table(bootstrap, work, rounds, told=_tell))
+            return 0
+        contenders, ours, goals = COMPARED[given.what]
+        found = throughput.interleaved(_chosen(contenders, work, given.only), bootstrap, work, rounds)
+        print(f"\n{throughput.table(found, ours.name)}")
+        print(f"\n{throughput.against(found, ours.name, goals)}")
+    return 0
+
+
+def _arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(
+        prog="python -m tests.benchmarks",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    commands = (*COMPARED, "workloads", "offline")
+    parser.add_argument("what", nargs="?", default="throughput", choices=commands)
+    parser.add_argument("--rounds", type=int, help="default 5; of workloads and short 3")
+    parser.add_argument("--records", type=int, help="default 40,000; of confluent 100,000, of short 20,000")
     parser.add_argument("--features", type=int, default=10)
     parser.add_argument("--sparse", action="store_true", help="tokens of a vocabulary")
+    parser.add_argument("--hash-bits", type=int, default=0, help="names are numbers of so many bits")
     parser.add_argument("--delay", type=int, default=1_000)
     parser.add_argument("--noise", type=float, default=0.05, help="share of labels drawn by chance")
+    parser.add_argument("--margin", type=float, default=0.0, help="no example is nearer to the boundary")
     parser.add_argument("--classes", type=int, default=2)
     parser.add_argument("--only", default="", help="contenders whose program is in this list, by commas")
     parser.add_argument("--bootstrap", help="a running broker; default: one of its own")
-    given = parser.parse_args()
-    if given.what == "offline":
-        print(offline.replays(10, 3_000, given.rounds))
-        print(offline.replays(1_000, 100, given.rounds))
-        print(offline.recovery(10_000, given.rounds))
-        return 0
-    work = Workload(given.records, given.features, given.delay, 4, given.noise, given.classes, given.sparse)
-    chosen = [
-        each for each in throughput.CONTENDERS if not given.only or each.program in given.only.split(",")
-    ]
-    with tempfile.TemporaryDirectory() as folder:
-        if given.bootstrap:
-            found = throughput.interleaved(chosen, given.bootstrap, work, given.rounds)
-        else:
-            with Broker(Path(folder)) as broker:
-                found = throughput.interleaved(chosen, broker.bootstrap, work, given.rounds)
-    print(throughput.table(found, "mistakebound, perceptron"))
-    return 0
+    return parser.parse_args()
+
+
+@contextmanager
+def _broker(given: str | None) -> Iterator[str]:
+    if given:
+        yield given
+        return
+    with tempfile.TemporaryDirectory() as folder, Broker(Path(folder)) as broker:
+        yield broker.bootstrap
+
+
+def _chosen(contenders: Sequence[Contender], work: Workload, only: str) -> list[Contender]:
+    named = [each for each in contenders if not only or each.program in only.split(",")]
+    return [each for one in named if (each := throughput.suited(one, work)) is not None]
+
+
+def _tell(row: str) -> None:
+    print(row, flush=True)
 
 
 sys.exit(main())

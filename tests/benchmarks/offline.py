@@ -1,4 +1,4 @@
-"""Without a broker: a replay beside River's progressive loop, and the speed of a recovery. CPU time, medians."""
+"""Without a broker: a replay beside other learners' loops, and the speed of a recovery. CPU time, medians."""
 
 import time
 from collections.abc import Callable
@@ -17,13 +17,30 @@ from service.core.recover import read_marks, rebuild
 from service.core.replay import Row, replay_rows
 from service.core.step import Step
 from service.settings import Settings
+from tests.benchmarks.offline_peers import scikit_learn, vowpal_wabbit
 from tests.benchmarks.workload import Workload, labelled
 
+OURS = "mistakebound"
 PERCEPTRON = Settings.model_validate({"learner": {"kind": "perceptron"}})
 
 
+def table(rounds: int) -> str:
+    """All of it as Markdown."""
+    head = ("what", "us a row", "spread", "mistakes", "ours, times as fast", "spread")
+    return "\n".join(
+        (
+            f"| {' | '.join(head)} |",
+            "|---" * len(head) + "|",
+            replays(10, 5_000, rounds),
+            replays(1_000, 500, rounds),
+            "",
+            recovery(10_000, rounds),
+        )
+    )
+
+
 def replays(features: int, rows: int, rounds: int) -> str:
-    """One row of the table, in us a labelled row; parsing is part of it on both sides."""
+    """Rows of the table, in us a labelled row; parsing is part of it on all sides. Interleaved."""
     lines = [
         encode({"id": identity, "features": x, "label": label})
         for identity, x, label in labelled(Workload(rows, features))
@@ -41,11 +58,26 @@ def replays(features: int, rows: int, rounds: int) -> str:
             model.learn_one(row["features"], row["label"])
         return mistakes
 
-    assert ours() == river(), "the same algorithm makes the same mistakes"
-    spent = [(_cpu_s(ours), _cpu_s(river)) for _ in range(rounds)]
-    mine, theirs = (median(each) / rows * 1e6 for each in zip(*spent, strict=True))
-    ratio = median(other / one for one, other in spent)
-    return f"| replay, {features} features | {mine:.1f} us | River {theirs:.1f} us | {ratio:.2f} |"
+    mistakes = {OURS: ours(), "River": river(), "scikit-learn, partial_fit": scikit_learn(lines)}
+    assert mistakes[OURS] == mistakes["River"], "the same algorithm makes the same mistakes"
+    spent: dict[str, list[float]] = {}
+    for _ in range(rounds):
+        took = {OURS: _cpu_s(ours), "River": _cpu_s(river)}
+        took["scikit-learn, partial_fit"] = _cpu_s(lambda: scikit_learn(lines))
+        for how, (took_s, count) in vowpal_wabbit(lines).items():
+            name = f"Vowpal Wabbit, {how}"
+            took[name], mistakes[name] = took_s, count
+        for name, seconds_spent in took.items():
+            spent.setdefault(name, []).append(seconds_spent)
+    told = []
+    for name, seconds in spent.items():
+        each = [one / rows * 1e6 for one in seconds]
+        faster = [other / one for one, other in zip(spent[OURS], seconds, strict=True)]
+        told.append(
+            f"| {name}, {features:,} features | {median(each):.1f} | {min(each):.1f} to {max(each):.1f} "
+            f"| {mistakes[name] / rows:.1%} | {median(faster):.2f} | {min(faster):.2f} to {max(faster):.2f} |"
+        )
+    return "\n".join(told)
 
 
 def recovery(rows: int, rounds: int) -> str:
@@ -79,7 +111,9 @@ def recovery(rows: int, rounds: int) -> str:
 
     folded = updates / median(_cpu_s(fold) for _ in range(rounds))
     applied = len(logs["predictions"]) / median(_cpu_s(again) for _ in range(rounds))
-    return f"| recovery | {folded:,.0f} updates/s folded | {applied:,.0f} predictions/s applied with their outcomes | |"
+    return (
+        f"recovery: {folded:,.0f} updates/s folded, {applied:,.0f} predictions/s applied with their outcomes"
+    )
 
 
 def _cpu_s(call: Callable[[], object]) -> float:

@@ -23,6 +23,7 @@ from datetime import datetime
 from pathlib import Path
 
 from service.core.records import Outgoing
+from tests.benchmarks.memory import most_waiting_bytes, resident_bytes
 from tests.faults.children import Child, Children, until
 from tests.faults.deployment import PARTITIONS, Deployment, assigned
 from tests.kafka.broker import Broker
@@ -91,7 +92,7 @@ def _span(bootstrap: str, home: Path, span: int, repeats: int) -> tuple[int, int
             made = place.log.append(examples(span, 0))
             worker = place.worker()
             until(lambda: place.consumed() == made, PATIENCE_S, "every example is predicted", worker)
-            resident = _resident_bytes(worker)
+            resident = resident_bytes(worker.pid)
             _stop(worker)
             sizes = [len(record.value or b"") for record in place.log.read("examples", 0, 0)]
             kept = home / "kept"
@@ -196,20 +197,13 @@ def _stop(worker: Child) -> None:
     assert worker.ends(120) == 0, worker.last_words()
 
 
-def _resident_bytes(worker: Child) -> int:
-    for line in Path(f"/proc/{worker.pid}/status").read_text().splitlines():
-        if line.startswith("VmRSS:"):
-            return int(line.split()[1]) * 1024
-    raise AssertionError("no VmRSS")
-
-
 def _memory(found: list[tuple[int, int, float]]) -> None:
     if len(found) < 2:
         return
     (few, small, _), (many, large, mean) = found[0], found[-1]
     each = (large - small) / (many - few)
     print(f"\nmemory: {each:.0f} bytes a waiting example whose record has {mean:.0f} bytes", end="")
-    print(f" ({each / mean:.2f} x the record; goal: at most {1.5 * mean + 200:.0f})")
+    print(f" ({each / mean:.2f} x the record; goal: at most {most_waiting_bytes(mean):.0f})")
 
 
 def _median(found: list[float]) -> float:

@@ -6,7 +6,7 @@ import tempfile
 import time
 import uuid
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -16,7 +16,7 @@ from service.core.records import Outgoing
 from service.log import open_log
 from service.settings import LogSettings, Settings
 from tests.benchmarks.environments import python
-from tests.benchmarks.workload import Workload, span_ms, stream
+from tests.benchmarks.workload import Workload, class_names, span_ms, stream
 
 ROOT = Path(__file__).parents[2]
 PATIENCE_S = 300
@@ -31,14 +31,26 @@ class Contender:
     options: dict[str, Any]
 
 
+LIMIT = Contender("the limit: transactional pass-through", "limit", {})
+OURS = Contender("mistakebound, perceptron", "ours", {})
+USERS = Contender("users' loop, at least once", "users_loop", {})
+QUIX = Contender("Quix Streams + River, exactly once", "quix", {"guarantee": "exactly-once"})
+CONFLUENT_LIMIT = Contender("the limit: pass-through, confluent-kafka", "confluent_limit", {})
+CONFLUENT = Contender("mistakebound, perceptron, confluent-kafka", "ours", {"scheme": "kafka+confluent"})
+
 CONTENDERS = (
-    Contender("the limit: transactional pass-through", "limit", {}),
-    Contender("mistakebound, perceptron", "ours", {}),
+    LIMIT,
+    OURS,
     Contender("mistakebound, averaged perceptron", "ours", {"learner": {"kind": "averaged-perceptron"}}),
-    Contender("users' loop, at least once", "users_loop", {}),
-    Contender("Quix Streams + River, exactly once", "quix", {"guarantee": "exactly-once"}),
+    USERS,
+    QUIX,
     Contender("Quix Streams + River, at least once", "quix", {"guarantee": "at-least-once"}),
 )
+GOALS = {LIMIT.name: 0.65, USERS.name: 1.5, QUIX.name: 1.8}
+"""How many times as fast ours is to be."""
+
+CONFLUENT_CONTENDERS = (CONFLUENT_LIMIT, CONFLUENT, QUIX)
+CONFLUENT_GOALS = {CONFLUENT_LIMIT.name: 0.5, QUIX.name: 3.0}
 
 
 def send(bootstrap: str, work: Workload, prefix: str) -> Settings:
@@ -110,6 +122,14 @@ def interleaved(
     return found
 
 
+def suited(contender: Contender, work: Workload) -> Contender | None:
+    """With the options that the workload needs; None for one that cannot take it."""
+    if contender.program == "ours" and work.classes > 2:
+        return replace(contender, options=contender.options | {"labels": {"classes": class_names(work)}})
+    rivers = contender.program not in ("limit", "confluent_limit", "ours")
+    return None if rivers and (work.classes > 2 or work.sparse) else contender
+
+
 def _more(result: dict[str, Any]) -> str:
     return " ".join(f"{name} {result[name]}" for name in ("mistakes", "updates") if name in result)
 
@@ -120,16 +140,39 @@ def table(found: dict[str, list[dict[str, Any]]], ours: str) -> str:
         "| | labelled examples/s | spread | ours is, times as fast | spread | CPU us/example | ours takes, times less |",
         "|---|---|---|---|---|---|---|",
     ]
-    rates = {name: [one["labelled"] / one["seconds"] for one in results] for name, results in found.items()}
+    rates = rates_of(found)
     costs = {
         name: [one["cpu_seconds"] / one["labelled"] * 1e6 for one in results]
         for name, results in found.items()
     }
     for name, rate in rates.items():
-        faster = [mine / other for mine, other in zip(rates.get(ours, rate), rate, strict=True)]
-        less = [other / mine for mine, other in zip(costs.get(ours, costs[name]), costs[name], strict=True)]
+        faster = ratios(rates.get(ours, rate), rate)
+        less = ratios(costs[name], costs.get(ours, costs[name]))
         lines.append(
             f"| {name} | {median(rate):,.0f} | {min(rate):,.0f} to {max(rate):,.0f} | {median(faster):.2f} | "
             f"{min(faster):.2f} to {max(faster):.2f} | {median(costs[name]):.1f} | {median(less):.2f} |"
         )
+    return "\n".join(lines)
+
+
+def rates_of(found: dict[str, list[dict[str, Any]]]) -> dict[str, list[float]]:
+    """Labelled examples a second, round by round."""
+    return {name: [one["labelled"] / one["seconds"] for one in results] for name, results in found.items()}
+
+
+def ratios(mine: Sequence[float], others: Sequence[float]) -> list[float]:
+    """Of each round."""
+    return [one / other for one, other in zip(mine, others, strict=True)]
+
+
+def against(found: dict[str, list[dict[str, Any]]], ours: str, goals: dict[str, float]) -> str:
+    """Markdown: each ratio that has a goal, beside it."""
+    lines = ["| ours, times as fast as | median | spread | goal, at least |", "|---|---|---|---|"]
+    rates = rates_of(found)
+    for name, goal in goals.items():
+        if name in rates and ours in rates:
+            faster = ratios(rates[ours], rates[name])
+            lines.append(
+                f"| {name} | {median(faster):.2f} | {min(faster):.2f} to {max(faster):.2f} | {goal:g} |"
+            )
     return "\n".join(lines)

@@ -6,6 +6,7 @@ This module is read by contenders that run in environments of their own: nothing
 import json
 import math
 import random
+import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -27,6 +28,10 @@ class Workload:
     sparse: bool = False
     """Features are tokens of a vocabulary of `vocabulary`, each counting 1."""
     vocabulary: int = 10_000
+    hash_bits: int = 0
+    """Names are numbers below 2**hash_bits, as of a producer that hashes; 0: as they are."""
+    margin: float = 0.0
+    """With two classes: examples whose score is nearer to 0 are drawn again."""
     seed: int = 7
 
 
@@ -35,17 +40,24 @@ def labelled(work: Workload) -> Iterator[tuple[str, Any, Any]]:
     chance = random.Random(work.seed)
     width = work.vocabulary if work.sparse else work.features
     weights = [[chance.gauss(0, 1) for _ in range(width)] for _ in range(max(1, work.classes - 1))]
-    names = [f"feature_{place}" for place in range(width)]
-    for number in range(work.records):
+    classes = class_names(work)
+    names = [_name(place, work.hash_bits) for place in range(width)]
+
+    def drawn() -> tuple[Any, list[float]]:
         if work.sparse:
             places = chance.sample(range(width), work.features)
             features: Any = [names[place] for place in places]
             pairs = [(place, 1.0) for place in places]
         else:
             values = [round(chance.gauss(0, 1), 3) for _ in range(width)]
-            features = dict(zip(names, values, strict=True))
+            features = dict(zip(names, values, strict=True))  # of hashed names that meet, the last stays
             pairs = list(enumerate(values))
-        scores = [sum(row[place] * value for place, value in pairs) for row in weights]
+        return features, [sum(row[place] * value for place, value in pairs) for row in weights]
+
+    for number in range(work.records):
+        features, scores = drawn()
+        while abs(scores[0]) < work.margin:
+            features, scores = drawn()
         if work.classes == 2:
             label: Any = scores[0] > 0
             if chance.random() < work.noise:
@@ -55,8 +67,18 @@ def labelled(work: Workload) -> Iterator[tuple[str, Any, Any]]:
             label = best + 1 if scores[best] > 0 else 0
             if chance.random() < work.noise:
                 label = chance.randrange(work.classes)
-            label = f"class-{label}"
+            label = classes[label]
         yield f"example-{number:07d}", features, label
+
+
+def class_names(work: Workload) -> list[str]:
+    """The labels, where there are more than two."""
+    return [f"class-{number}" for number in range(work.classes)]
+
+
+def _name(place: int, hash_bits: int) -> str:
+    name = f"feature_{place}"
+    return str(zlib.crc32(name.encode()) % 2**hash_bits) if hash_bits else name
 
 
 def stream(work: Workload) -> Iterator[tuple[str, int, int, bytes, bytes]]:

@@ -1,7 +1,6 @@
 """Every test in this folder kills something; what it started is gone when it ends."""
 
 import contextlib
-import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -14,24 +13,6 @@ from tests.faults.prometheus import Prometheus
 Deploy = Callable[..., Deployment]
 
 HERE = Path(__file__).parent
-
-# Several workers or brokers that die under load take minutes and a machine of their own: they run by
-# `python -m tests.faults [--short]`, not with everything else.
-collect_ignore = (
-    []
-    if "MISTAKEBOUND_FAULTS_SIZE" in os.environ
-    else [
-        "test_broker_away.py",
-        "test_killed_fleet.py",
-        "test_leader_change.py",
-        "test_open_transaction.py",
-        "test_scaling.py",
-        "test_soak.py",
-        "test_two_clients.py",
-        "test_zombie.py",
-    ]
-)
-
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:

@@ -65,6 +65,13 @@ def in_step(cluster: Cluster) -> bool:
     return all(len(partition["isr_nodes"]) == 3 for _, partition in partitions(cluster))
 
 
+def leads_again(cluster: Cluster) -> bool:
+    """Whether every broker leads what it is preferred for; a broker that was away is not by itself, for minutes."""
+    names = [PREFIX + topic for topic in TOPICS]
+    asked(cluster, lambda admin: admin.elect_leaders(0, names, raise_errors=False))
+    return all(led_by(cluster, number) == set(names) for number in cluster.numbers)
+
+
 def test_brokers_that_lead_and_coordinate_may_die(tmp_path_factory: pytest.TempPathFactory) -> None:
     """The one that coordinates the worker's transactions, and leads partitions of every topic, is killed amid
     work. In full: each broker in turn, killed and stopped cleanly, with two workers."""
@@ -103,6 +110,9 @@ def struck(cluster: Cluster, place: Deployment, feed: Feed) -> None:
         if is_full():
             cluster.start(victim)
             until(lambda: in_step(cluster), PATIENCE_S, "its replicas are in step")
+            until(
+                lambda: leads_again(cluster), PATIENCE_S, "each broker leads partitions of every topic again"
+            )
     if not is_full():
         assert fleet.workers["slot"] is worker, (
             f"it ended, and its supervisor had to help: {worker.last_words()}"

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from service.core.messages import read_outcomes
 from service.core.records import Position, Record, Topic
 from service.log.protocol import Log
 from tests.faults.chance import chance_of
@@ -95,9 +96,24 @@ class Spoilt:
     def read(self, topic: Topic, partition: int, start: int, *, wait_s: float) -> Iterator[Record]:
         records = list(self._log.read(topic, partition, start, wait_s=wait_s))
         if (topic, partition) == (self._topic, 0):
-            middle = len(records) // 2
+            middle = self._middle(records)
             value = json.loads(records[middle].value or b"")
             self._spoil(value)
             changed = records[middle]._replace(value=json.dumps(value).encode())
             records[middle : middle + 1] = [changed] * self._copies
         return iter(records)
+
+    def _middle(self, records: list[Record]) -> int:
+        middle = len(records) // 2
+        if self._topic != "predictions":
+            return middle
+        decisions = (
+            each for one in self._log.read("outcomes", 0, 0) for each in read_outcomes(one).decisions
+        )
+        judged = {each.id for each in decisions if each.outcome == "applied"}
+        # No label judges the others, so nobody can tell which class they should have.
+        return next(
+            place
+            for place in range(middle, len(records))
+            if json.loads(records[place].value or b"")["id"] in judged
+        )

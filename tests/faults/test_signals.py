@@ -82,6 +82,10 @@ def test_a_signal_amid_a_rebalance_ends_a_worker(on_kafka: Deploy, kafka_bootstr
         partition_assignment_strategy=(RangePartitionAssignor,),
     )
     try:
+        for topic in INPUTS:
+            silent.partitions_for_topic(
+                prefix + topic
+            )  # it leads the group: what it has not heard of, nobody gets
         until(lambda: silent.poll(timeout_ms=100) or silent.assignment(), PATIENCE_S, "a member is there")
         with members(kafka_bootstrap, group) as count:
             worker = place.worker()

@@ -13,11 +13,12 @@ from typing import Any
 import pytest
 from kafka import KafkaAdminClient, KafkaConsumer, KafkaProducer, OffsetAndMetadata, TopicPartition
 from kafka.admin import MemberToRemove
-from kafka.errors import KafkaError, OutOfOrderSequenceNumberError
+from kafka.errors import KafkaError, OutOfOrderSequenceNumberError, UnknownBrokerIdError
 
 from service.core.records import Outgoing, Position, Transaction
 from service.log.kafka import KafkaLog, batches, connect, outgoing, transact
-from service.log.protocol import Polled, Refused, StaleGeneration, TransactionFailed
+from service.log.kafka.errors import translated
+from service.log.protocol import Polled, Refused, StaleGeneration, TransactionFailed, Unreachable
 from tests.contract.worker import PATIENCE_S, Worker, example, values
 from tests.kafka.breaking import expire, lose_a_sequence_number
 from tests.kafka.broker import Broker
@@ -420,6 +421,22 @@ def test_a_side_is_drained_only_when_all_of_it_was_delivered(make_log, start) ->
             got[record.topic, record.partition] += 1
 
     worker.until_drained(set(got))
+
+
+def test_a_leader_that_the_client_does_not_know_yet_is_asked_for_again(make_log, monkeypatch) -> None:
+    """A broker that has just come back leads before the client has its address: no fault of ours, and it passes."""
+    log = make_log()
+    ask, answers = log._admin._client.list_partition_offsets, [UnknownBrokerIdError(2)] * 3
+
+    def asked(*arguments: Any, **named: Any) -> Any:
+        if answers:
+            raise answers.pop()
+        return ask(*arguments, **named)
+
+    monkeypatch.setattr(log._admin._client, "list_partition_offsets", asked)
+    assert log.high_watermark("examples", 0) == 0
+    with pytest.raises(Unreachable), translated("ask"):
+        raise UnknownBrokerIdError(2)
 
 
 def test_a_transaction_is_checked_against_partitions_that_are_not_owned(make_log, start) -> None:

@@ -6,7 +6,13 @@ from functools import partial
 from typing import Any
 
 from kafka.admin import ConfigResource, ConfigResourceType, MemberToRemove
-from kafka.errors import KafkaConnectionError, KafkaError, NodeNotReadyError, TopicAuthorizationFailedError
+from kafka.errors import (
+    KafkaConnectionError,
+    KafkaError,
+    NodeNotReadyError,
+    TopicAuthorizationFailedError,
+    UnknownBrokerIdError,
+)
 from kafka.protocol.consumer import OffsetSpec
 
 from service.core.records import TOPICS, Topic
@@ -111,13 +117,14 @@ class Admin:
         self._client.close()
 
     def _ask(self, doing: str, call: Callable[[], Any], *rights: str) -> Any:
-        # This client, unlike the others, gives up at once while it is not connected.
+        # This client, unlike the others, gives up at once while it is not connected, or knows a leader by its
+        # number alone.
         end = time.monotonic() + CONNECT_S
         with self._watchdog.limit(CALL_S, doing), translated(doing, *rights):
             while True:
                 try:
                     return call()
-                except (NodeNotReadyError, KafkaConnectionError) as error:
+                except (NodeNotReadyError, KafkaConnectionError, UnknownBrokerIdError) as error:
                     if time.monotonic() > end or refusal(error) is not None:
                         raise
                     time.sleep(0.1)

@@ -56,7 +56,7 @@ def _in_our_words(doing: str, error: Exception) -> LogError:
             )
         case kafka_errors.UnknownTopicOrPartitionError():
             return Refused(f"{doing}: {error}; make the topics with `mistakebound topics create`")
-        case kafka_errors.RetriableError():
+        case kafka_errors.RetriableError() | kafka_errors.UnknownBrokerIdError():
             return Unreachable(f"{doing}: the broker did not answer in time ({error!r})")
         case _:
             return LogError(f"{doing}: {error!r}")

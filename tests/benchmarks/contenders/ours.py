@@ -1,19 +1,33 @@
-"""`mistakebound run`, in this process, until the stream is worked off."""
+"""`mistakebound run`, in this process, until the stream is worked off.
+
+`options.scheme` is that of `log.url`: `kafka` (default) or `kafka+confluent`.
+"""
 
 from typing import Any
 
-from service.log.kafka import KafkaLog
-from service.log.kafka.session import KafkaSession
+from service.log import open_log
 from service.settings import Settings
 from service.worker.assignment import Held
 from service.worker.process import work
 from tests.benchmarks.contenders.task import Clock, Task
 
 
+def session_of(scheme: str) -> Any:
+    """The class whose `poll` brings the records."""
+    if scheme == "kafka":
+        from service.log.kafka.session import KafkaSession
+
+        return KafkaSession
+    from service.log.kafka.confluent.session import ConfluentSession
+
+    return ConfluentSession
+
+
 def main(task: Task) -> None:
+    scheme = task.options.get("scheme", "kafka")
     settings = Settings.model_validate(
         {
-            "log": {"url": f"kafka://{task.bootstrap}", "prefix": task.prefix},
+            "log": {"url": f"{scheme}://{task.bootstrap}", "prefix": task.prefix},
             "topics": {"examples": task.examples, "labels": task.labels},
             "labels": {"max_delay": "P7D", **task.options.get("labels", {})},
             "learner": {"kind": "perceptron", **task.options.get("learner", {})},
@@ -24,9 +38,10 @@ def main(task: Task) -> None:
         }
     )
     clock, ended, transactions = Clock(), False, 0
-    poll = KafkaSession.poll
+    session = session_of(scheme)
+    poll = session.poll
 
-    def timed(self: KafkaSession, timeout_s: float) -> Any:
+    def timed(self: Any, timeout_s: float) -> Any:
         polled = poll(self, timeout_s)
         if polled.records:
             clock.start()
@@ -45,8 +60,8 @@ def main(task: Task) -> None:
             mistakes = sum(life.mistakes for life in lives)
             clock.done(labelled, mistakes=mistakes, updates=updates, transactions=transactions)
 
-    KafkaSession.poll = timed  # type: ignore[method-assign]
-    with KafkaLog(settings) as log:
+    session.poll = timed
+    with open_log(settings) as log:
         work(log, settings, lambda idle: ended, log_format="json", log_level="error", stepped=stepped)
 
 
