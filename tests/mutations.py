@@ -45,18 +45,18 @@ _LINEAR = {
         "forget BIAS in the score",
         LINEAR,
         "        for name, value in x:\n            total += weights",
-        "        for name, value in x[:-1]:\n            total += weights",
+        "        for name, value in tuple(x)[:-1]:\n            total += weights",
     ),
     "fold bias": Mutation(
         "forget BIAS in the update",
         LINEAR,
-        "        for name, value in x:\n            old = row",
-        "        for name, value in x[:-1]:\n            old = row",
+        "        for name, value in x:\n            row[name]",
+        "        for name, value in tuple(x)[:-1]:\n            row[name]",
     ),
     "tie": Mutation("a score of 0 is positive", LINEAR, "return score > 0.0 or", "return score >= 0.0 or"),
     "missed": Mutation("no update at 0 on positives", LINEAR, "score <= 0.0 if", "score < 0.0 if"),
     "false alarm": Mutation("no update at 0 on negatives", LINEAR, "else score >= 0.0", "else score > 0.0"),
-    "rows": Mutation("only the last partition counts", LINEAR, "total + value, True", "value, True"),
+    "rows": Mutation("only the last partition counts", LINEAR, "total + row[name], True", "row[name], True"),
     "step": Mutation("every update is positive", LINEAR, "self._step(positive)", "self._step(True)"),
     "length": Mutation("length without squares", LINEAR, "square += value * value", "square += value"),
     "unseen": Mutation(
@@ -65,7 +65,13 @@ _LINEAR = {
     "threshold": Mutation(
         "add the threshold", LINEAR, "dot(x) - self._threshold", "dot(x) + self._threshold"
     ),
-    "overwrite": Mutation("an update replaces", LINEAR, "(0.0 if old is None else old) + ", "0.0 + "),
+    "overwrite": Mutation("an update replaces", LINEAR, "known(name, 0.0) + scale", "scale"),
+    "memory": Mutation(
+        "a score is remembered for good",
+        LINEAR,
+        "scored is not x or changes != self.changes",
+        "scored is not x",
+    ),
     "largest": Mutation("largest value without its size", LINEAR, "max((abs(value)", "max(((value)"),
 }
 
@@ -85,7 +91,17 @@ _SPACE = "version_space.py"
 MUTATIONS: Mapping[str, Sequence[Mutation]] = {
     "perceptron": (
         *_linear(
-            "sign", "sum", "bias", "fold bias", "tie", "missed", "false alarm", "rows", "length", "overwrite"
+            "sign",
+            "sum",
+            "bias",
+            "fold bias",
+            "tie",
+            "missed",
+            "false alarm",
+            "rows",
+            "length",
+            "overwrite",
+            "memory",
         ),
         *_of("perceptron.py", ("forget the rate", "scale=settings.learning_rate", "scale=1.0")),
     ),
@@ -123,7 +139,7 @@ MUTATIONS: Mapping[str, Sequence[Mutation]] = {
             ("decide by the negative", "saturate(self._theta.dot(x))", "saturate(-self._theta.dot(x))"),
             ("update when right", "errs(score, positive,", "errs(score, not positive,"),
             ("predict the other class", "return predict(score", "return not predict(score"),
-            ("forget BIAS in the average", "for name, value in x:", "for name, value in x[:-1]:"),
+            ("forget BIAS in the average", "for name, value in x:", "for name, value in tuple(x)[:-1]:"),
             ("decide by the average", "saturate(self._theta.dot(x))", "self.score(x, 9)"),
         ),
     ),
