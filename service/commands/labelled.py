@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 import msgspec
+from msgspec import UNSET, Raw
 
 from service.commands.exit_codes import CommandError, ExitCode
 from service.core.replay import Row
@@ -70,18 +71,30 @@ def from_svmlight(lines: Iterable[str]) -> Iterator[Row]:
         yield Row(str(number), features, scalar(label.removeprefix("+")))
 
 
-def from_jsonl(lines: Iterable[str]) -> Iterator[Row]:
+class _Line(msgspec.Struct, gc=False):
+    """A line of JSON Lines. Features are kept as JSON text: the worker's step reads them."""
+
+    features: Raw
+    label: Any
+    id: Any = UNSET
+
+
+_line = msgspec.json.Decoder(_Line).decode
+
+
+def from_jsonl(lines: Iterable[str | bytes]) -> Iterator[Row]:
     """`{"id": ..., "features": ..., "label": ...}` a line; the id is optional: the line's number."""
     for number, line in enumerate(lines, 1):
         if not line.strip():
             continue
         try:
-            value = msgspec.json.decode(line)
+            value = _line(line)
+        except msgspec.ValidationError as error:
+            what = f"it is no object with features and label: {error}"
+            raise wrong(number, what, "add what is missing") from None
         except (msgspec.DecodeError, RecursionError) as error:
-            raise wrong(number, f"it is not JSON: {error}", "write one JSON object a line") from None
-        if not isinstance(value, dict) or "features" not in value or "label" not in value:
-            raise wrong(number, "it is no object with features and label", "add what is missing")
-        yield Row(str(value.get("id", number)), value["features"], value["label"])
+            raise wrong(number, f"it is no JSON: {error}", "write one JSON object a line") from None
+        yield Row(str(number if value.id is UNSET else value.id), value.features, value.label)
 
 
 READERS: Mapping[str, Callable[[Iterable[str]], Iterator[Row]]] = {

@@ -1,13 +1,15 @@
 """What a turn counts: for its partition's tallies, of life and of the epoch, and for the step's facts.
 
-Most of it is the same for all three, so it is counted once and added up when the turn closes. Only what a
-later record of the same turn asks for is kept up as it happens: the classes seen, and their majority.
+Most of it is the same for all three, and is read off the decisions when the turn closes. Only what a later
+record of the same turn asks for is kept up as it happens: the classes seen, and their majority.
 """
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from typing import cast
 
 from service.core.facts import ExampleOutcome, LabelOutcome, StepCounts, spelled
-from service.core.messages import Tallies
+from service.core.messages import Decision, Tallies
 from service.settings import LabelValue
 
 
@@ -17,21 +19,10 @@ class Counting:
     def __init__(self, tallies: Tallies, counts: StepCounts, negative: LabelValue | None) -> None:
         """`negative`: the second of two classes, which always-the-majority predicts first."""
         self._tallies, self._counts = tallies, counts
-        self._majorities = [
-            (tally, Majority(tally.actual, negative)) for tally in (tallies.life, tallies.epoch)
-        ]
-        self._baseline_mistakes = tallies.life.majority_mistakes
-        self._examples: dict[ExampleOutcome, int] = {}
-        self._labels: dict[LabelOutcome, int] = {}
+        self._life = Majority(tallies.life.actual, negative)
+        self._epoch = Majority(tallies.epoch.actual, negative)
+        self._outstanding = 0
         self._updates = 0
-
-    def example(self, outcome: ExampleOutcome) -> None:
-        """An example ended so."""
-        self._examples[outcome] = self._examples.get(outcome, 0) + 1
-
-    def label(self, outcome: LabelOutcome) -> None:
-        """A label ended so."""
-        self._labels[outcome] = self._labels.get(outcome, 0) + 1
 
     def judged(
         self, label: LabelValue, predicted: LabelValue | None, *, of_epoch: bool, outstanding: int
@@ -41,11 +32,10 @@ class Counting:
         `of_epoch`: it was made in the present epoch. `outstanding`: examples waiting then, this one included.
         """
         name, mistaken = spelled(label), predicted != label
-        for tally, majority in self._majorities:
-            if majority.errs(name):
-                tally.majority_mistakes += 1
-            majority.see(name)
-            tally.outstanding = max(tally.outstanding, outstanding)
+        self._life.see(name)
+        self._epoch.see(name)
+        if outstanding > self._outstanding:  # noqa: PLR1730 - a call for each label would be dear
+            self._outstanding = outstanding
         if mistaken:
             self._tallies.life.mistakes += 1
             self._tallies.epoch.mistakes += of_epoch
@@ -59,24 +49,43 @@ class Counting:
         self._updates += 1
         self._counts.updates["demote" if demoted else "promote"] += 1
 
-    def close(self, examples: int, labels: int) -> None:
+    def close(self, decisions: Iterable[Decision], examples: int, labels: int) -> None:
         """Add it all up; so many examples and labels were consumed."""
-        life, counts = self._tallies.life, self._counts
-        counts.majority_mistakes += life.majority_mistakes - self._baseline_mistakes
+        counts = self._counts
+        of_examples, of_labels = _outcomes(decisions)
+        counts.majority_mistakes += self._life.mistakes
         counts.consumed["examples"] += examples
         counts.consumed["labels"] += labels
-        for tally in (life, self._tallies.epoch):
+        for tally, majority in ((self._tallies.life, self._life), (self._tallies.epoch, self._epoch)):
+            tally.majority_mistakes += majority.mistakes
+            tally.outstanding = max(tally.outstanding, self._outstanding)
             tally.updates += self._updates
             tally.examples["consumed"] += examples
             tally.labels["consumed"] += labels
-            for outcome, count in self._examples.items():
+            for outcome, count in of_examples.items():
                 tally.examples[outcome] += count
-            for other, count in self._labels.items():
+            for other, count in of_labels.items():
                 tally.labels[other] += count
-        for outcome, count in self._examples.items():
+        for outcome, count in of_examples.items():
             counts.examples[outcome] += count
-        for other, count in self._labels.items():
+        for other, count in of_labels.items():
             counts.labels[other] += count
+
+
+def _outcomes(decisions: Iterable[Decision]) -> tuple[dict[ExampleOutcome, int], dict[LabelOutcome, int]]:
+    """How many examples and how many labels ended how."""
+    examples: dict[ExampleOutcome, int] = {}
+    labels: dict[LabelOutcome, int] = {}
+    for (outcome, of_example), count in Counter(
+        (decision.outcome, decision.label_offset is None) for decision in decisions
+    ).items():
+        if of_example:
+            examples[cast(ExampleOutcome, outcome)] = count
+        elif outcome != "parked":
+            labels[cast(LabelOutcome, outcome)] = count
+        if outcome == "applied":
+            examples["labelled"] = count
+    return examples, labels
 
 
 class Majority:
@@ -87,16 +96,17 @@ class Majority:
         self._seen = seen
         self._first = None if negative is None else spelled(negative)
         self.name = majority(seen, negative)
-
-    def errs(self, name: str) -> bool:
-        """Whether always predicting the majority errs on this label."""
-        return name != self.name
+        self.mistakes = 0
+        """Labels on which always predicting the majority erred."""
 
     def see(self, name: str) -> None:
-        """Count a label."""
-        count = self._seen[name] = self._seen.get(name, 0) + 1
-        leader = self.name
-        if name == leader or count < (most := 0 if leader is None else self._seen.get(leader, 0)):
+        """Judge the majority by a label, and count it."""
+        seen, leader = self._seen, self.name
+        count = seen[name] = seen.get(name, 0) + 1
+        if name == leader:
+            return
+        self.mistakes += 1
+        if count < (most := 0 if leader is None else seen.get(leader, 0)):
             return
         if leader is None or count > most or name == self._first or (leader != self._first and name < leader):
             self.name = name

@@ -4,6 +4,8 @@ A score that is a sum is taken apart by asking for the score of each feature alo
 this; it is for people, and bounded in what it may cost.
 """
 
+from itertools import islice
+
 from service.core.faults import BadRecord
 from service.core.features import Features
 from service.core.learners.averaged_perceptron import AveragedPerceptron
@@ -59,7 +61,7 @@ def explain(
         return None
     lead = _Lead(model, entry.predicted, label) if takes_apart else None
     offset = None if lead is None else lead.of(())
-    terms = [Term(name, value, None) for name, value in x[:SHOWN]]
+    terms = [Term(name, value, None) for name, value in islice(x, SHOWN)]
     if lead is not None and offset is not None:
         parts = [Term(name, value, lead.of(((name, value),)) - offset) for name, value in x]
         terms = sorted((term for term in parts if term.contribution), key=_size)

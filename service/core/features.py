@@ -5,7 +5,7 @@ same bits on every worker. Three forms: an object of name to number, text, truth
 array of numbers (named "0", "1", ...); an array of tokens (each counts 1, repeats add up).
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from math import sqrt
 from typing import Annotated, Any
 
@@ -19,7 +19,9 @@ BIAS = "BIAS"
 LARGEST = 1e100
 """Larger values are refused: within it neither a square nor any sum of theta can overflow."""
 
-Features = tuple[tuple[str, float], ...]
+Features = Collection[tuple[str, float]]
+"""Pairs in the record's order, BIAS last; never changed. Mostly a view of a dict: pairs that nobody makes cost
+nothing, and the collector of cycles looks for none in them."""
 
 SCHEMA: dict[str, Any] = {
     "description": "Named values; or numbers named by their place; or tokens that count 1 each.",
@@ -45,7 +47,6 @@ def reader(rules: FeatureSettings) -> Callable[[bytes | Raw], Features]:
     It raises BadRecord, naming the feature, the value and the remedy.
     """
     plain = not rules.scale and rules.normalize == "none"
-    last = ((BIAS, 1.0),) if rules.bias else ()
 
     def decode(raw: bytes | Raw) -> Features:
         try:
@@ -53,7 +54,9 @@ def reader(rules: FeatureSettings) -> Callable[[bytes | Raw], Features]:
         except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
             return read(_decoded(raw), rules)
         if plain and BIAS not in numbers:
-            return (*numbers.items(), *last)
+            if rules.bias:
+                numbers[BIAS] = 1.0
+            return numbers.items()
         return read(numbers, rules)
 
     return decode

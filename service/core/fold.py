@@ -50,6 +50,7 @@ class Fold:
 
         Raises BadLog.
         """
+        self.model.begin(undoable=False)
         for record in records:
             message = read_update(record)
             if isinstance(message, Epoch):
@@ -68,7 +69,6 @@ class Fold:
                 self._inherit(partition, message)
             else:
                 self.model.follow(partition, message)
-            self.model.begin()  # a fold is never taken back; its journal would grow as large as the log
             self.next_offsets[partition] = record.offset + 1
         return True
 

@@ -91,8 +91,9 @@ class WindowedTheta(Theta):
         self._window = window
         self.blocks: list[dict[int, dict[str, float]]] = [{} for _ in range(partitions)]
         """Of each partition: number -> its own row, oldest first; a block without names is not there."""
-        self._undo: list[tuple[int, int, str | None, Any]] = []
-        """(partition, block, name, its value before), or (partition, block, None, the block left out)."""
+        self._undo: list[tuple[int, int, str | None, Any]] | None = []
+        """(partition, block, name, its value before), or (partition, block, None, the block left out).
+        None: it is not kept."""
 
     def add(self, partition: int, x: Features, scale: float) -> None:
         """As `Theta.add`, to the newest block of the partition."""
@@ -100,7 +101,8 @@ class WindowedTheta(Theta):
         for name, value in x:
             block = blocks.setdefault(number, {})
             old = block.get(name)
-            self._undo.append((partition, number, name, old))
+            if self._undo is not None:
+                self._undo.append((partition, number, name, old))
             block[name] = (0.0 if old is None else old) + (0.0 if value == 0.0 else scale * value)
         self._sum(partition, [name for name, _ in x])
 
@@ -109,7 +111,8 @@ class WindowedTheta(Theta):
         blocks = self.blocks[partition]
         for number in [number for number in blocks if number < oldest]:
             block = blocks.pop(number)
-            self._undo.append((partition, number, None, block))
+            if self._undo is not None:
+                self._undo.append((partition, number, None, block))
             self._sum(partition, block)
 
     def _sum(self, partition: int, names: Iterable[str]) -> None:
@@ -125,14 +128,15 @@ class WindowedTheta(Theta):
                 row[name] = total
             else:
                 row.pop(name, None)
-        self._settle(changed)
+        self._changed(changed)
 
-    def begin(self) -> None:
-        """Forget how to undo what was done so far."""
-        self._undo.clear()
+    def begin(self, undoable: bool = True) -> None:
+        """Forget how to undo what was done so far; what follows can be rolled back if it is `undoable`."""
+        self._undo = [] if undoable else None
 
     def rollback(self) -> None:
         """Restore (never subtract) the blocks as they were at `begin`."""
+        assert self._undo is not None
         touched: dict[int, dict[str, None]] = {}
         for partition, number, name, old in reversed(self._undo):
             blocks, names = self.blocks[partition], touched.setdefault(partition, {})
@@ -166,4 +170,4 @@ class WindowedTheta(Theta):
         self.blocks = loaded
         for partition, blocks in enumerate(loaded):
             self._sum(partition, dict.fromkeys(name for block in blocks.values() for name in block))
-        self._undo.clear()
+        self.begin()

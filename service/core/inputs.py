@@ -15,6 +15,8 @@ from service.core.records import Record
 from service.settings import LabelSettings, LabelValue, MessageSettings
 
 ID_BYTES = 128
+SHORT_ID = ID_BYTES // 4
+"""Characters that surely take no more: nearly every id has fewer."""
 CLASS_NAMES_BYTES = 250_000
 """Names of all open classes of a partition, spelled as JSON: the tallies hold each of them twice."""
 
@@ -47,35 +49,36 @@ class InputReader:
 
     def example(self, record: Record) -> tuple[str, bytes]:
         """Return (id, features as JSON text). Raises BadRecord."""
-        value = _payload(record)
         if self._pointers is None:
-            message = _checked(_example, value)
+            message = _read(_example, record)
             raw = b"" if message.features is UNSET else bytes(message.features)
             found_id = message.id
         else:
-            whole = _checked(_any, value)
+            whole = _read(_any, record)
             found_id = _resolve(whole, self._pointers.id)
             found = _resolve(whole, self._pointers.features, UNSET)
             raw = b"" if found is UNSET else encode(found)
         if not raw or raw == b"null":
             raise BadRecord("missing-features", "no features in the example; see messages.features")
+        if type(found_id) is str and 0 < len(found_id) <= SHORT_ID:
+            return found_id, raw
         return _id(found_id, record), raw
 
     def label(self, record: Record) -> tuple[str, LabelValue, Carried | None]:
         """Return (id, label in the declared form, what it carries beside). Raises BadRecord."""
-        value = _payload(record)
         if self._pointers is None:
-            message = _checked(_label, value)
+            message = _read(_label, record)
             found_id, found = message.id, message.label
             features, prediction = message.features, message.prediction
         else:
-            whole = _checked(_any, value)
+            whole = _read(_any, record)
             found_id = _resolve(whole, self._pointers.id)
             found = _resolve(whole, self._pointers.label, UNSET)
             prediction = _resolve(whole, self._pointers.prediction, UNSET)
             features = UNSET if prediction is UNSET else _resolve(whole, self._pointers.features, UNSET)
             features = features if features is UNSET else Raw(encode(features))
-        identity = _id(found_id, record)
+        plain = type(found_id) is str and 0 < len(found_id) <= SHORT_ID
+        identity = found_id if plain else _id(found_id, record)
         if found is UNSET or found is None:
             raise BadRecord("missing-label", f"no label for id {identity!r}; see messages.label")
         label = self._declared(found, "label", "unknown-label")
@@ -116,17 +119,10 @@ def declared(labels: LabelSettings) -> tuple[LabelValue, ...]:
     return () if labels.classes == "open" else tuple(labels.classes)
 
 
-def _payload(record: Record) -> bytes:
-    if record.value is None:
+def _read(decoder: Callable[[bytes], Any], record: Record) -> Any:
+    value = record.value
+    if value is None:
         raise BadRecord("tombstone", "the record has no value; send the message as JSON")
-    if record.value[:1] == b"\0":
-        raise BadRecord(
-            "schema-framing", "the value begins with a zero byte (schema registry); send plain JSON"
-        )
-    return record.value
-
-
-def _checked(decoder: Callable[[bytes], Any], value: bytes) -> Any:
     try:
         return decoder(value)
     except msgspec.ValidationError as error:
@@ -137,6 +133,10 @@ def _checked(decoder: Callable[[bytes], Any], value: bytes) -> Any:
             raise BadRecord("number-out-of-range", f"{text}; send a number that float64 can hold") from None
         raise BadRecord("not-an-object", f"{text}; send a JSON object") from None
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        if value[:1] == b"\0":
+            raise BadRecord(
+                "schema-framing", "the value begins with a zero byte (schema registry); send plain JSON"
+            ) from None
         raise BadRecord("not-json", f"{error}; send JSON in UTF-8, without NaN or Infinity") from None
 
 
@@ -154,8 +154,6 @@ def _resolve(value: Any, pointer: str, default: Any = None) -> Any:
 
 
 def _id(found: Any, record: Record) -> str:
-    if type(found) is str and 0 < len(found) <= ID_BYTES // 4:  # no character takes more than four
-        return found
     if found is None:
         if record.key is None:
             raise BadRecord("missing-id", "no id in the value and no key; see messages.id")

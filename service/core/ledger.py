@@ -14,7 +14,7 @@ on a rebuild: `service/core/recover.py` applies recorded decisions to the same t
 """
 
 from collections import Counter, OrderedDict
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from math import inf
 from operator import attrgetter
@@ -82,19 +82,17 @@ class _Journaled(Generic[Entry]):
     def __init__(self, order: Callable[[Entry], int]) -> None:
         self.entries: OrderedDict[str, Entry] = OrderedDict()
         self._order: Callable[[Any], int] = order
-        self._undo: list[tuple[str, Entry | None]] = []
+        self._undo: list[str | Entry] = []
+        """An entry that was there, or the id of one that was not."""
 
     def put(self, entry: Entry) -> None:
-        self._undo.append((entry.id, self.entries.get(entry.id)))
+        self._undo.append(self.entries.get(entry.id, entry.id))
         self.entries[entry.id] = entry
 
     def pop(self, identity: str) -> Entry:
         entry = self.entries.pop(identity)
-        self._undo.append((identity, entry))
+        self._undo.append(entry)
         return entry
-
-    def _place(self, item: tuple[str, Any]) -> int:
-        return self._order(item[1])
 
     def oldest(self) -> Entry | None:
         return next(iter(self.entries.values()), None)
@@ -105,14 +103,19 @@ class _Journaled(Generic[Entry]):
     def rollback(self) -> None:
         if not self._undo:
             return
-        undone: dict[str, Any] = self.entries
-        for identity, entry in reversed(self._undo):
-            if entry is None:
-                undone.pop(identity, None)
+        for before in reversed(self._undo):
+            if isinstance(before, str):
+                self.entries.pop(before, None)
             else:
-                undone[identity] = entry
-        self.entries = OrderedDict(sorted(undone.items(), key=self._place))
+                self.entries[before.id] = before
+        self.hold(sorted(self.entries.values(), key=self._order))
         self._undo.clear()
+
+    def hold(self, entries: Iterable[Entry]) -> None:
+        """Hold exactly these, in this order."""
+        held = [(entry.id, entry) for entry in entries]
+        self.entries.clear()
+        self.entries.update(held)
 
 
 @dataclass(slots=True)
@@ -151,45 +154,35 @@ class Ledger:
         self._waiting: _Journaled[Waiting] = _Journaled(attrgetter("source"))
         self._parked: _Journaled[Parked] = _Journaled(attrgetter("offset"))
         self._remembered: _Journaled[Remembered] = _Journaled(attrgetter("order"))
+        self.waiting: Mapping[str, Waiting] = self._waiting.entries
+        """Examples without a label, in offset order."""
+        self.parked: Mapping[str, Parked] = self._parked.entries
+        """Labels without an example, in the order parked."""
+        self.remembered: Mapping[str, Remembered] = self._remembered.entries
+        """Resolved ids, in the order resolved."""
         self._parked_classes: Counter[str] = Counter()
         self._before: _Scalars | None = None
         self._before_next = (0, 0)
-        self._quiet_until: float = -1
+        self.quiet_until: float = -1
+        """Until then nothing becomes overdue; see `quiet`."""
 
     # --- what is held -----------------------------------------------------------------------------
-
-    @property
-    def waiting(self) -> dict[str, Waiting]:
-        """Examples without a label, in offset order."""
-        return self._waiting.entries
-
-    @property
-    def parked(self) -> dict[str, Parked]:
-        """Labels without an example, in the order parked."""
-        return self._parked.entries
 
     @property
     def parked_classes(self) -> Collection[str]:
         """Classes of the parked labels, as tallies spell them."""
         return self._parked_classes.keys()
 
-    @property
-    def remembered(self) -> dict[str, Remembered]:
-        """Resolved ids, in the order resolved."""
-        return self._remembered.entries
-
     def quiet(self) -> bool:
-        """Whether nothing can be overdue yet. Asked at every record, and mostly answered by one comparison.
+        """Whether nothing is overdue yet: to be asked at every record later than `quiet_until`, which it renews.
 
         Later entries are not older than the oldest ones, and only `rollback` and `restore` bring any back.
         """
-        if self.stream_time <= self._quiet_until:
-            return True
         if self.overdue_example() is not None or self.overdue_label() is not None:
             return False
         waiting, parked = self._waiting.oldest(), self._parked.oldest()
         delay = inf if self.max_delay_ms is None else self.max_delay_ms
-        self._quiet_until = min(
+        self.quiet_until = min(
             (self.stream_time if waiting is None else waiting.at) + delay,
             (self.stream_time if parked is None else parked.at) + self.parking_ms,
         )
@@ -206,10 +199,6 @@ class Ledger:
         """The oldest parked label, if it has been parked too long."""
         oldest = self._parked.oldest()
         return oldest if oldest is not None and self.stream_time - oldest.at > self.parking_ms else None
-
-    def surplus_example(self) -> Waiting | None:
-        """The oldest waiting example, if there are too many."""
-        return self._waiting.oldest() if len(self.waiting) > self.max_waiting else None
 
     def surplus_label(self) -> Parked | None:
         """The oldest parked label, if there are too many."""
@@ -242,10 +231,10 @@ class Ledger:
 
     def restore(self, waiting: Iterable[Waiting], parked: Iterable[Parked]) -> None:
         """Hold exactly these, in this order: on a rebuild."""
-        self._waiting.entries = OrderedDict((entry.id, entry) for entry in waiting)
-        self._parked.entries = OrderedDict((entry.id, entry) for entry in parked)
+        self._waiting.hold(waiting)
+        self._parked.hold(parked)
         self._count_classes()
-        self._quiet_until = -1
+        self.quiet_until = -1
 
     def unpark(self, identity: str) -> Parked:
         """The parked label leaves, for its example or for good."""
@@ -261,13 +250,13 @@ class Ledger:
 
     def resolve(self, identity: str, label: LabelValue | None, outcomes_floor: int | None = None) -> None:
         """The id is decided for good: it stops waiting, and is remembered."""
-        if identity in self._waiting.entries:
+        if identity in self.waiting:
             self._waiting.pop(identity)
         self.remember(identity, label, self.outcomes_end if outcomes_floor is None else outcomes_floor)
 
     def remember(self, identity: str, label: LabelValue | None, outcomes_floor: int) -> None:
         """Remember a resolved id, and forget the oldest beyond the limit."""
-        remembered = self._remembered.entries
+        remembered = self.remembered
         if identity in remembered:
             self._remembered.pop(identity)
         self.resolutions += 1
@@ -304,5 +293,5 @@ class Ledger:
         for journaled in (self._waiting, self._parked, self._remembered):
             journaled.rollback()
         self._count_classes()
-        self._quiet_until = -1
+        self.quiet_until = -1
         self._before = None

@@ -8,7 +8,7 @@ differently), so two replicas at the same version hold the same bits.
 
 from collections.abc import Callable, Iterable, Mapping
 from hashlib import sha256
-from math import copysign, isnan, sqrt
+from math import copysign, isinf, isnan, sqrt
 from struct import pack
 from sys import float_info
 from typing import TYPE_CHECKING, Any, Literal
@@ -50,25 +50,49 @@ def identity(theta: float) -> float:
 
 
 class Theta:
-    """Rows [P, features] of sums of y*x, their coordinates, and the weights derived from these."""
+    """Rows [P, features] of sums of y*x, their coordinates, and the weights derived from these.
+
+    What is derived is made anew when it is asked for: a fold adds many times before anybody looks.
+    """
 
     def __init__(self, partitions: int, weight: Callable[[float], float] = identity) -> None:
         self.rows: list[dict[str, float]] = [{} for _ in range(partitions)]
-        self.sums: dict[str, float] = {}
-        self.weights: dict[str, float] = self.sums if weight is identity else {}
         self.unseen = weight(0.0)
         """The weight of a feature that is in no update."""
         self._weight = weight
-        self._journal: list[tuple[int, str, float | None]] = []
+        # Of one partition the row itself: none holds -0.0, the one value that adding to 0 would change.
+        self._sums: dict[str, float] = self.rows[0] if partitions == 1 else {}
+        self._weights: dict[str, float] = self._sums if weight is identity else {}
+        self._derived = self._weights is not self.rows[0]
+        self._stale: dict[str, None] = {}
+        """Names whose rows have changed since their sums and weights were made, where these are derived."""
+        self._journal: list[tuple[int, Features, list[float | None]]] | None = []
+        """For each addition: partition, what was added, and the coordinates before. None: it is not kept."""
+
+    @property
+    def sums(self) -> dict[str, float]:
+        """Coordinates by name."""
+        if self._stale:
+            self._settle()
+        return self._sums
+
+    @property
+    def weights(self) -> dict[str, float]:
+        """Weights by name."""
+        if self._stale:
+            self._settle()
+        return self._weights
 
     def add(self, partition: int, x: Features, scale: float) -> None:
         """Add scale * x to the partition's row, for k named values; an infinite scale leaves zeros alone."""
-        row = self.rows[partition]
+        row, known = self.rows[partition], self.rows[partition].get
+        if self._journal is not None:
+            self._journal.append((partition, x, [known(name) for name, _ in x]))
+        if isinf(scale):
+            x, scale = tuple((name, scale * value if value else 0.0) for name, value in x), 1.0
         for name, value in x:
-            old = row.get(name)
-            self._journal.append((partition, name, old))
-            row[name] = (0.0 if old is None else old) + (0.0 if value == 0.0 else scale * value)
-        self._settle(name for name, _ in x)
+            row[name] = known(name, 0.0) + scale * value
+        self._changed(name for name, _ in x)
 
     def dump(self) -> Any:
         """The rows."""
@@ -79,41 +103,52 @@ class Theta:
         loaded = [{str(name): float(value) for name, value in row.items()} for row in rows]
         if len(loaded) != len(self.rows):
             raise ValueError(f"{len(loaded)} rows for {len(self.rows)} partitions")
-        self.rows = loaded
-        self.sums.clear()
-        self.weights.clear()
-        self._settle(dict.fromkeys(name for row in self.rows for name in row))
-        self._journal.clear()
+        for derived in (self._sums, self._weights, self._stale):
+            derived.clear()
+        for row, values in zip(self.rows, loaded, strict=True):
+            row.clear()
+            row.update(values)
+            self._changed(row)
+        self.begin()
 
-    def begin(self) -> None:
-        """Forget how to undo what was done so far."""
-        self._journal.clear()
+    def begin(self, undoable: bool = True) -> None:
+        """Forget how to undo what was done so far; what follows can be rolled back if it is `undoable`."""
+        self._journal = [] if undoable else None
 
     def rollback(self) -> None:
         """Restore (never subtract) what was changed since `begin`; names seen only since then vanish."""
-        for partition, name, old in reversed(self._journal):
-            if old is None:
-                del self.rows[partition][name]
-            else:
-                self.rows[partition][name] = old
-        self._settle({name for _, name, _ in self._journal})
+        assert self._journal is not None
+        for partition, x, before in reversed(self._journal):
+            row = self.rows[partition]
+            for (name, _), old in zip(x, before, strict=True):
+                if old is None:
+                    row.pop(name, None)
+                else:
+                    row[name] = old
+            self._changed(name for name, _ in x)
         self._journal.clear()
 
-    def _settle(self, names: Iterable[str]) -> None:
-        rows, sums, weights, weight = self.rows, self.sums, self.weights, self._weight
-        for name in names:
+    def _changed(self, names: Iterable[str]) -> None:
+        """Rows have changed at these names."""
+        if self._derived:
+            self._stale.update(dict.fromkeys(names))
+
+    def _settle(self) -> None:
+        """Make stale sums and weights anew from the rows; what is in no row vanishes."""
+        rows, sums, weights, weight = self.rows, self._sums, self._weights, self._weight
+        for name in self._stale:
             total, known = 0.0, False
             for row in rows:
-                value = row.get(name)
-                if value is not None:
-                    total, known = total + value, True
-            if known:
-                sums[name] = total
-                if weights is not sums:
-                    weights[name] = weight(total)
-            else:
+                if name in row:
+                    total, known = total + row[name], True
+            if not known:
                 sums.pop(name, None)
                 weights.pop(name, None)
+                continue
+            sums[name] = total
+            if weights is not sums:
+                weights[name] = weight(total)
+        self._stale.clear()
 
     def dot(self, x: Features) -> float:
         """w.x over k features, in their order."""
@@ -189,10 +224,14 @@ class Linear:
         self.length = length
         self.changes = 0
         """Grows with every change of theta."""
+        self._scored: tuple[Features, int, float] = ((), -1, 0.0)
+        """The newest published score, of which features, after how many changes."""
 
     def score(self, x: Features, clock: int = 0) -> float:
         """scale * (w.x) - threshold over k features."""
-        return saturate(self._scale * self._theta.dot(x) - self._threshold)
+        score = saturate(self._scale * self._theta.dot(x) - self._threshold)
+        self._scored = x, self.changes, score
+        return score
 
     def predict(self, score: float) -> bool:
         """The class of a score."""
@@ -200,7 +239,9 @@ class Linear:
 
     def decide(self, x: Features, positive: bool) -> tuple[bool, bool]:
         """(must be updated on this label, predicted class), by the current weights."""
-        score = self.score(x)
+        scored, changes, score = self._scored
+        if scored is not x or changes != self.changes:
+            score = self.score(x)
         return self._must(score, positive), predict(score, self._tie)
 
     def fold(
@@ -217,9 +258,9 @@ class Linear:
             self.window.advance(partition, (self._theta,))
         self._theta.add(partition, x, self._step(positive))
 
-    def begin(self) -> None:
-        """What follows can be rolled back."""
-        self._theta.begin()
+    def begin(self, undoable: bool = True) -> None:
+        """What follows can be rolled back, if it is `undoable`."""
+        self._theta.begin(undoable)
         if self.window is not None:
             self.window.begin()
 

@@ -7,7 +7,7 @@ gives the outcomes of a live stream, and a complete stream one order whatever th
 """
 
 from collections import deque
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Iterator
 
 from service.core.records import Record, Topic
 
@@ -35,9 +35,9 @@ class Merge:
         """Buffer what a poll brought, in its order; returns its size in bytes."""
         added = 0
         for record in records:
-            is_label, size = record.topic == "labels", _size(record)
-            self._buffers[record.partition][is_label].append(record)
-            self._bytes[record.partition][is_label] += size
+            partition, is_label, size = record.partition, record.topic == "labels", _size(record)
+            self._buffers[partition][is_label].append(record)
+            self._bytes[partition][is_label] += size
             added += size
         return added
 
@@ -66,10 +66,20 @@ class Merge:
             return labels[0]
         return None
 
-    def take(self, record: Record) -> None:
-        """Consume the record that `peek` gave."""
-        taken = self._buffers[record.partition][record.topic == "labels"].popleft()
-        assert taken is record
+    def take(self, partition: int, drained: Collection[Side]) -> Iterator[Record]:
+        """Consume record after record, as `peek` would give them; nothing may be added meanwhile."""
+        examples, labels = self._buffers[partition]
+        while examples and labels:
+            first = examples if examples[0].timestamp_ms <= labels[0].timestamp_ms else labels
+            yield first.popleft()
+        while examples and ("labels", partition) in drained:
+            yield examples.popleft()
+        while labels and ("examples", partition) in drained:
+            yield labels.popleft()
+
+    def put_back(self, record: Record) -> None:
+        """The record that was taken last has to wait."""
+        self._buffers[record.partition][record.topic == "labels"].appendleft(record)
 
     def pausing(self) -> tuple[set[Side], set[Side]]:
         """(sides to pause, sides to resume): a side over one of its capacities waits until both are half free."""

@@ -1,10 +1,11 @@
 """Bytes to data and back: one definition for every message, and its JSON Schema.
 
 Inputs are anybody's and are checked (BadRecord). The worker's own records are trusted to be its own:
-what it cannot read there stops it (BadLog).
+what it cannot read there stops it (BadLog). None is ever a part of a cycle, so none is looked through for one.
 """
 
 from collections.abc import Callable, Iterable, Mapping
+from copy import copy
 from typing import Any
 
 import msgspec
@@ -22,14 +23,14 @@ FORMAT = 1
 # --- what users write -------------------------------------------------------------------------------
 
 
-class Example(Struct, frozen=True):
+class Example(Struct, frozen=True, gc=False):
     """An unlabelled example. `features` is kept as JSON text and copied as it is."""
 
     id: str | int | None = None
     features: Raw | UnsetType = UNSET
 
 
-class Label(Struct, frozen=True):
+class Label(Struct, frozen=True, gc=False):
     """The true label of an example, some time later; perhaps with the example's features and prediction."""
 
     id: str | int | None = None
@@ -41,7 +42,7 @@ class Label(Struct, frozen=True):
 # --- what the worker writes -------------------------------------------------------------------------
 
 
-class Version(Struct, frozen=True, omit_defaults=True):
+class Version(Struct, frozen=True, omit_defaults=True, gc=False):
     """A model's version: how many updates of each of the P partitions it has folded."""
 
     epoch: int
@@ -50,7 +51,7 @@ class Version(Struct, frozen=True, omit_defaults=True):
     """Averaged learners only: labelled examples of each partition known when it was used."""
 
 
-class Prediction(Struct, frozen=True, kw_only=True):
+class Prediction(Struct, frozen=True, kw_only=True, gc=False):
     """A published prediction. `source` is the example's offset, `at` the stream time in ms."""
 
     id: str
@@ -66,13 +67,13 @@ class Prediction(Struct, frozen=True, kw_only=True):
     model: Version
 
 
-class _Source(Struct, frozen=True):
+class _Source(Struct, frozen=True, gc=False):
     """What of a prediction says whether the rest is needed."""
 
     source: int
 
 
-class Decision(Struct, frozen=True, omit_defaults=True):
+class Decision(Struct, frozen=True, omit_defaults=True, gc=False):
     """What became of one example or label. A label's decision has `label_offset`; an example's has not."""
 
     outcome: str
@@ -87,14 +88,14 @@ class Decision(Struct, frozen=True, omit_defaults=True):
     """What the label record itself carries, where it is parked, or applied late; `prediction` likewise."""
 
 
-class Inputs(Struct, frozen=True):
+class Inputs(Struct, frozen=True, gc=False):
     """Next offsets of both inputs."""
 
     examples: int
     labels: int
 
 
-class Marks(Struct, frozen=True):
+class Marks(Struct, frozen=True, gc=False):
     """From where a rebuild reads: `predictions` from p (ignoring source < s), `outcomes` from o."""
 
     p: int
@@ -134,15 +135,9 @@ class Tally(Struct):
 
     def copy(self) -> "Tally":
         """An independent copy."""
-        return Tally(
-            dict(self.examples),
-            dict(self.labels),
-            self.mistakes,
-            self.updates,
-            self.majority_mistakes,
-            dict(self.actual),
-            self.outstanding,
-        )
+        twin = copy(self)
+        twin.examples, twin.labels, twin.actual = dict(self.examples), dict(self.labels), dict(self.actual)
+        return twin
 
 
 class Tallies(Struct):
@@ -152,7 +147,7 @@ class Tallies(Struct):
     epoch: Tally
 
 
-class Outcomes(Struct, frozen=True, omit_defaults=True):
+class Outcomes(Struct, frozen=True, omit_defaults=True, gc=False):
     """The decisions of one turn (one step's work on one partition), in order, in one or more parts.
 
     The last part alone has `order` (run lengths of examples and labels consumed, examples first),
@@ -169,7 +164,7 @@ class Outcomes(Struct, frozen=True, omit_defaults=True):
     tallies: Tallies | None = None
 
 
-class Update(Struct, frozen=True, omit_defaults=True):
+class Update(Struct, frozen=True, omit_defaults=True, gc=False):
     """One mistake learned from: the n-th of its partition in its epoch."""
 
     epoch: int

@@ -54,6 +54,8 @@ class Model:
         """Largest length of an example updated on, in the learner's own space: the R of its theorem."""
         self._binary = len(self.classes) == 2
         self._decoded = features.reader(settings.features)
+        self._newest: tuple[bytes | Raw, Features] | None = None
+        """Features read last, and their text: a label often comes right after its example."""
         self._check = accepted(settings)
         self.class_bytes = max((len(encode(value)) for value in self.classes), default=6 * ID_BYTES)
         """Largest JSON text of a class; a control character is escaped six-fold."""
@@ -111,9 +113,13 @@ class Model:
 
     def features(self, raw: bytes | Raw) -> Features:
         """Raises BadRecord, also for what this learner does not take."""
+        newest = self._newest
+        if newest is not None and newest[0] is raw:
+            return newest[1]
         x = self._decoded(raw)
         if self._check is not None:
             self._check(x)
+        self._newest = raw, x
         return x
 
     def score(self, x: Features) -> Score:
@@ -189,26 +195,32 @@ class Model:
             )
         self.updates[partition] = update.n
         self.decided += sum(update.model.updates) - update.behind
-        self.needed = [max(pair) for pair in zip(self.needed, update.model.updates, strict=True)]
-        self.clock = [max(known, told) for known, told in zip(self.clock, update.clock, strict=True)]
+        self.needed = list(map(max, self.needed, update.model.updates))
+        self.clock = list(map(max, self.clock, update.clock))
         self._fold(partition, x, update.label, update.predicted, sum(update.clock))
         return True
 
     def _readable(self, partition: int, update: Update, based: bool) -> Features:
         """The update's features. Raises BadLog where these or its classes are none of these settings'."""
+        try:
+            x = self.features(update.features)
+        except BadRecord as error:
+            wrong = f"cannot be read under its settings ({error})"
+        else:
+            unknown = [
+                label
+                for label in (update.label, update.predicted)
+                if label is not None and not self.reader.knows(label)
+            ]
+            if not unknown:
+                return x
+            wrong = f"is of class {unknown[0]!r}, which its settings do not declare"
         what = f"updates-{partition}: update {update.n} of epoch {update.epoch}"
         remedy = "only the worker may write this topic"
         if based:
             what += ", on which this epoch is based,"
             remedy = "base an epoch on one of the same features and classes"
-        try:
-            x = self.features(update.features)
-        except BadRecord as error:
-            raise BadLog(f"{what} cannot be read under its settings ({error}); {remedy}") from None
-        for label in (update.label, update.predicted):
-            if label is not None and not self.reader.knows(label):
-                raise BadLog(f"{what} is of class {label!r}, which its settings do not declare; {remedy}")
-        return x
+        raise BadLog(f"{what} {wrong}; {remedy}")
 
     def inherit(self, partition: int, update: Update) -> None:
         """Fold an update of the epoch that this one is based on: as an initial weight, of no count."""
@@ -216,11 +228,11 @@ class Model:
         self._fold(partition, x, update.label, update.predicted, 0)
         self._encoded = None
 
-    def begin(self) -> None:
-        """What follows can be rolled back."""
+    def begin(self, undoable: bool = True) -> None:
+        """What follows can be rolled back, if it is `undoable`: a journal of a fold would grow as its log."""
         self._before = self._scalars()
-        self.recent.begin()
-        self.learner.begin()
+        self.recent.begin(undoable)
+        self.learner.begin(undoable)
 
     def rollback(self) -> None:
         """Restore the version and the rows as they were at `begin`."""

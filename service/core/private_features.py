@@ -7,6 +7,8 @@ pass over the same examples can profit from it.
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
+from msgspec import Raw, json
+
 from service.core.replay import Row
 
 PREFIX = "own feature of "
@@ -14,10 +16,16 @@ PREFIX = "own feature of "
 
 def with_private_features(rows: Sequence[Row]) -> list[Row]:
     """Each row with one feature more, of value 1, named by its id and like no feature of any row."""
+    rows = [row._replace(features=_values(row.features)) for row in rows]
     prefix = PREFIX
     while any(name.startswith(prefix) for row in rows for name in _names(row.features)):
         prefix = "_" + prefix
     return [row._replace(features=_with(row.features, prefix + row.id)) for row in rows]
+
+
+def _values(features: Any) -> Any:
+    """As JSON values."""
+    return json.decode(features) if isinstance(features, Raw) else features
 
 
 def _names(features: Any) -> Iterable[str]:

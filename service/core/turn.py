@@ -55,6 +55,8 @@ class Turn:
         self.decisions: list[Decision] = []
         self.order: list[int] = [0]
         """Run lengths of examples and labels consumed, examples first."""
+        self.of_labels = False
+        """Whether the last run is of labels."""
         self.newest = [-1, -1]
         """Largest record time consumed of examples and of labels."""
         self.outputs: list[Outgoing] = []
@@ -72,23 +74,32 @@ class Turn:
 
         It ends, too, once what is to be written takes `room` bytes; so one record is always taken.
         """
-        ledger = self.ledger
-        while allowance > 0 and (record := merge.peek(self.partition, drained)) is not None:
-            ledger.stream_time = max(ledger.stream_time, record.timestamp_ms)
-            if not ledger.quiet():
-                while allowance > 0 and (late := ledger.overdue_example()) is not None:
-                    self._give_up(late, "expired")
-                    allowance -= 1
-                while allowance > 0 and (alone := ledger.overdue_label()) is not None:
-                    self._unmatched(alone.id)
-                    allowance = 0 if self.bytes >= room else allowance - 1
-                if allowance <= 0:
-                    return  # the record waits for the next step, at the time that it brought
-            merge.take(record)
+        ledger, waiting, most = self.ledger, self.ledger.waiting, self.ledger.max_waiting
+        for record in merge.take(self.partition, drained):
+            if record.timestamp_ms > ledger.stream_time:  # noqa: PLR1730 - a call for each record would be dear
+                ledger.stream_time = record.timestamp_ms
+            if ledger.stream_time > ledger.quiet_until and not ledger.quiet():
+                allowance = self._clear_away(allowance, room)
+                if allowance <= 0:  # the record waits for the next step, at the time that it brought
+                    merge.put_back(record)
+                    return
             self._consume(record)
+            while len(waiting) > most:
+                self._give_up(next(iter(waiting.values())), "evicted")
+            allowance -= 1
+            if allowance <= 0 or self.bytes >= room:
+                return
+
+    def _clear_away(self, allowance: int, room: int) -> int:
+        """Take what is overdue from the ledger; returns what is left of the allowance."""
+        ledger = self.ledger
+        while allowance > 0 and (late := ledger.overdue_example()) is not None:
+            self._give_up(late, "expired")
+            allowance -= 1
+        while allowance > 0 and (alone := ledger.overdue_label()) is not None:
+            self._unmatched(alone.id)
             allowance = 0 if self.bytes >= room else allowance - 1
-            while (surplus := ledger.surplus_example()) is not None:
-                self._give_up(surplus, "evicted")
+        return allowance
 
     def _write(self, record: Outgoing) -> None:
         self.outputs.append(record)
@@ -97,7 +108,7 @@ class Turn:
     def close(self, outputs: list[Outgoing]) -> Position:
         """Add this turn's records to the step's, `outcomes` last; returns where the partition stands."""
         ledger, marks = self.ledger, self.ledger.marks()
-        self.counting.close(sum(self.order[0::2]), sum(self.order[1::2]))
+        self.counting.close(self.decisions, sum(self.order[0::2]), sum(self.order[1::2]))
         streams: tuple[Stream, Stream] = ("examples", "labels")
         for stream, newest in zip(streams, self.newest, strict=True):
             if newest >= self.counts.newest.get(stream, 0):
@@ -117,10 +128,13 @@ class Turn:
 
     def _consume(self, record: Record) -> None:
         is_label = record.topic == "labels"
-        if (len(self.order) - 1) % 2 != is_label:
-            self.order.append(0)
-        self.order[-1] += 1
-        self.newest[is_label] = max(self.newest[is_label], record.timestamp_ms)
+        if is_label is self.of_labels:
+            self.order[-1] += 1
+        else:
+            self.of_labels = is_label
+            self.order.append(1)
+        if record.timestamp_ms > self.newest[is_label]:  # noqa: PLR1730 - as above
+            self.newest[is_label] = record.timestamp_ms
         try:
             if is_label:
                 self.ledger.labels_next = record.offset + 1
@@ -139,31 +153,24 @@ class Turn:
         x = model.features(raw)
         self.sizes.check(record, raw)
         if identity in ledger.waiting or identity in ledger.remembered:
-            self.counting.example("duplicate")
             self.decisions.append(Decision("duplicate", identity, record.offset))
             return
         score = model.score(x)
         predicted = model.predict(score)
-        self._write(
-            Outgoing(
-                "predictions",
-                self.partition,
-                record.key,
-                encode(
-                    Prediction(
-                        id=identity,
-                        prediction=predicted,
-                        score=score if isinstance(score, float) else UNSET,
-                        scores=UNSET if isinstance(score, float) else score,
-                        features=Raw(raw),
-                        source=record.offset,
-                        at=ledger.stream_time,
-                        model=model.encoded_version(),  # type: ignore[arg-type]
-                    )
-                ),
-                record.headers,
+        one, many = (score, UNSET) if isinstance(score, float) else (UNSET, score)
+        prediction = encode(
+            Prediction(
+                id=identity,
+                prediction=predicted,
+                score=one,
+                scores=many,
+                features=Raw(raw),
+                source=record.offset,
+                at=ledger.stream_time,
+                model=model.encoded_version(),  # type: ignore[arg-type]
             )
         )
+        self._write(Outgoing("predictions", self.partition, record.key, prediction, record.headers))
         entry = Waiting(
             identity,
             record.offset,
@@ -187,7 +194,6 @@ class Turn:
 
     def _give_up(self, entry: Waiting, outcome: Literal["expired", "evicted"]) -> None:
         self.ledger.resolve(entry.id, None)
-        self.counting.example(outcome)
         self.decisions.append(Decision(outcome, entry.id, entry.source))
 
     # --- labels -----------------------------------------------------------------------------------
@@ -251,8 +257,6 @@ class Turn:
 
     def _apply(self, entry: Waiting, label_offset: int, label: LabelValue) -> None:
         self._judge(entry, label)
-        self.counting.example("labelled")
-        self.counting.label("applied")
         self.decisions.append(
             Decision("applied", entry.id, entry.source, label_offset, label, entry.predicted)
         )
@@ -263,7 +267,6 @@ class Turn:
         entry = Waiting(identity, label_offset, self.ledger.stream_time, predicted, NO_EPOCH, features, 0, 0)
         self.bytes += len(features)
         self._judge(entry, label, late=True)
-        self.counting.label("applied_late")
         self.decisions.append(
             Decision("applied_late", identity, None, label_offset, label, predicted, None, Raw(features))
         )
@@ -330,7 +333,6 @@ class Turn:
             self._decide_label("unmatched", entry.id, entry.offset, entry.label)
 
     def _decide_label(self, outcome: LabelOutcome, identity: str, offset: int, label: LabelValue) -> None:
-        self.counting.label(outcome)
         self.decisions.append(Decision(outcome, identity, None, offset, label))
 
     # --- both -------------------------------------------------------------------------------------
@@ -338,10 +340,8 @@ class Turn:
     def _invalid(self, record: Record, fault: BadRecord) -> None:
         stream: Stream = "labels" if record.topic == "labels" else "examples"
         if stream == "labels":
-            self.counting.label("invalid")
             self.decisions.append(Decision("invalid", None, None, record.offset))
         else:
-            self.counting.example("invalid")
             self.decisions.append(Decision("invalid", None, record.offset))
         self.counts.rejected[stream, fault.reason] += 1
         self._write(dead_letter(record, fault, self.state.limits.dead_letters))

@@ -7,6 +7,7 @@ from statistics import median
 import msgspec
 from river.linear_model import Perceptron
 
+from service.commands.labelled import from_jsonl
 from service.core.fold import Fold
 from service.core.ledger import Ledger
 from service.core.messages import encode
@@ -46,7 +47,7 @@ def replays(features: int, rows: int, rounds: int) -> str:
     ]
 
     def ours() -> int:
-        state = replay_rows((Row(**msgspec.json.decode(line)) for line in lines), PERCEPTRON, 1)
+        state = replay_rows(from_jsonl(lines), PERCEPTRON, 1)
         return sum(ledger.tallies.life.mistakes for ledger in state.ledgers.values())
 
     def river() -> int:

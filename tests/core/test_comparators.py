@@ -156,7 +156,7 @@ def test_what_was_applied_is_read_off_the_steps_in_order(delay: int, partitions:
     state = replay_rows(standardised()[:200], PERCEPTRON, partitions, delay, taken=applied.see)
 
     assert [one.positive for one in applied.judged] == [row.label for row in standardised()[:200]]
-    assert [one.x for one in applied.judged] == [
+    assert [tuple(one.x) for one in applied.judged] == [
         (*row.features.items(), (BIAS, 1.0)) for row in standardised()[:200]
     ]
     mistakes = sum(one.predicted is not one.positive for one in applied.judged)

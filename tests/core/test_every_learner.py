@@ -111,6 +111,50 @@ def test_a_rollback_restores_every_bit(case: Case, data: Any) -> None:
     assert said(one) == said(copy)
 
 
+@pytest.mark.parametrize("partitions", [1, 3])
+@EVERY_CASE
+@few
+@given(data=st.data())
+def test_what_was_folded_for_good_stays_when_later_updates_are_taken_back(
+    case: Case, partitions: int, data: Any
+) -> None:
+    """A fold keeps no journal; a step after it does, of its own updates only."""
+    updates = case.updates(reals, partitions)
+    before, during = data.draw(updates), data.draw(updates)
+    one, copy = case.learner(partitions), case.learner(partitions)
+    copy.begin()
+    one.begin(undoable=False)
+    for update in before:
+        one.fold(*update)
+        copy.fold(*update)
+    one.begin()
+    for update in during:
+        one.fold(*update)
+    one.rollback()
+    assert said(one) == said(copy)
+
+
+@EVERY_CASE
+@few
+@given(data=st.data())
+def test_a_decision_is_by_the_newest_updates_on_features_scored_before_them(case: Case, data: Any) -> None:
+    """A score that is remembered is of one version only."""
+    one, copy = case.learner(1), case.learner(1)
+    x, updates = data.draw(case.vectors(reals)), data.draw(case.updates(reals, 1))
+    labels = (True, False) if case.binary else case.labels
+    for update in updates:
+        one.score(x, 100)
+        one.fold(*update)
+        copy.fold(*update)
+        assert [one.decide(x, label) for label in labels] == [copy.decide(x, label) for label in labels]
+    one.begin()
+    for update in updates:
+        one.fold(*update)
+    one.score(x, 100)
+    one.rollback()
+    assert [one.decide(x, label) for label in labels] == [copy.decide(x, label) for label in labels]
+
+
 @EVERY_CASE
 @few
 @given(data=st.data())

@@ -9,19 +9,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from service.core.faults import REASONS, BadRecord
-from service.core.features import LARGEST, Features, reader
+from service.core.features import LARGEST, reader
 from service.settings import FeatureSettings
 
 PLAIN = FeatureSettings(bias=False)
 finite = st.floats(-LARGEST, LARGEST)
 
 
-def decode(raw: bytes, rules: FeatureSettings) -> Features:
+def decode(raw: bytes, rules: FeatureSettings) -> tuple[tuple[str, float], ...]:
     """What a model reads."""
-    return reader(rules)(raw)
+    return tuple(reader(rules)(raw))
 
 
-def of(value: Any, **rules: Any) -> Features:
+def of(value: Any, **rules: Any) -> tuple[tuple[str, float], ...]:
     return decode(json.dumps(value).encode(), FeatureSettings(**{"bias": False, **rules}))
 
 

@@ -127,7 +127,11 @@ def test_scikit_learns_perceptron_has_the_same_weights_after_every_row() -> None
     settings = Settings.model_validate({"learner": PERCEPTRON})
     states: list[dict[str, float]] = []
     replay_rows(
-        standardised(), settings, 1, progress=lambda s: states.append(dict(s.model.learner.weights()))
+        standardised(),
+        settings,
+        1,
+        progress=lambda s: states.append(dict(s.model.learner.weights())),
+        longest_run=1,
     )
     for number, row in enumerate(standardised()):
         x = np.array([[row.features[name] for name in names]])
@@ -147,7 +151,11 @@ def test_rivers_perceptron_errs_on_the_same_rows() -> None:
     settings = Settings.model_validate({"learner": PERCEPTRON})
     counts: list[int] = []
     replay_rows(
-        standardised(), settings, 1, progress=lambda s: counts.append(s.ledgers[0].tallies.life.mistakes)
+        standardised(),
+        settings,
+        1,
+        progress=lambda s: counts.append(s.ledgers[0].tallies.life.mistakes),
+        longest_run=1,
     )
     theirs = 0
     for number, row in enumerate(standardised()):

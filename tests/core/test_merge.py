@@ -20,9 +20,12 @@ def inputs(topic: Topic, times: list[int], partition: int = 0) -> list[Record]:
 def drain(merge: Merge, drained: set[Side], partition: int = 0) -> list[tuple[str, int]]:
     """All that can be taken, as (topic, offset)."""
     taken = []
-    while (record := merge.peek(partition, drained)) is not None:
-        merge.take(record)
+    head = merge.peek(partition, drained)
+    for record in merge.take(partition, drained):
+        assert record is head
         taken.append((record.topic, record.offset))
+        head = merge.peek(partition, drained)
+    assert head is None
     return taken
 
 
@@ -75,6 +78,16 @@ def test_a_side_that_runs_dry_stops_the_merge_there() -> None:
     assert merge.dry() == []
 
 
+def test_a_record_put_back_is_the_next_one_again() -> None:
+    """What could not be handled yet, of either side."""
+    merge = Merge([0])
+    merge.add(inputs("examples", [1, 3]) + inputs("labels", [2]))
+    for place in range(3):
+        merge.put_back(next(merge.take(0, BOTH)))
+        assert [record.timestamp_ms for record in [next(merge.take(0, BOTH))]] == [place + 1]
+    assert merge.buffered() == []
+
+
 def test_only_partitions_with_records_have_something_to_do() -> None:
     """In ascending order, whatever the order of arrival."""
     merge = Merge([2, 0, 1])
@@ -93,9 +106,7 @@ def test_a_side_over_its_capacity_is_paused_until_it_is_half_empty() -> None:
     assert merge.pausing() == (set(), set())
     drained: set[Side] = {("examples", 0)}
     for left in (3, 2):
-        record = merge.peek(0, drained)
-        assert record is not None
-        merge.take(record)
+        next(merge.take(0, drained))
         assert merge.pausing() == (set(), {("labels", 0)} if left == 2 else set())
     assert merge.paused == set()
 
@@ -110,9 +121,7 @@ def test_large_records_are_paused_by_their_bytes() -> None:
     assert merge.pausing() == ({("examples", 0)}, set())
     merge.add([one._replace(partition=1)])
     assert merge.pausing() == (set(), set())
-    record = merge.peek(0, {("labels", 0)})
-    assert record is not None
-    merge.take(record)
+    next(merge.take(0, {("labels", 0)}))
     assert merge.pausing() == (set(), {("examples", 0)})
 
 

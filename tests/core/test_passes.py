@@ -6,7 +6,9 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec import Raw
 
+from service.core.messages import encode
 from service.core.passes import Passes, replay_passes
 from service.core.private_features import PREFIX, with_private_features
 from service.core.replay import Row, replay_rows, report_of
@@ -117,7 +119,9 @@ def test_a_private_feature_is_named_like_none_of_the_users() -> None:
         Row("3", ["_" + PREFIX, "b", "b"], True),
     ]
     prefix = "__" + PREFIX
+    texts = [row._replace(features=Raw(encode(row.features))) for row in rows]
 
+    assert with_private_features(texts) == with_private_features(rows)
     assert [row.features for row in with_private_features(rows)] == [
         {PREFIX + "1": 2.0, "colour": "red", prefix + "1": 1.0},
         {"0": 0.5, "1": 1, prefix + "2": 1.0},

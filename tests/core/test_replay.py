@@ -5,11 +5,14 @@ from typing import Any
 
 import pytest
 from hypothesis import given
+from msgspec import Raw
 
+from service.core.messages import Decision, read_outcomes
 from service.core.records import Record
 from service.core.replay import Row, as_stream, replay_records, replay_rows, report_of
 from service.core.report import PartitionCounts, report, summary
 from service.core.state import State
+from service.core.step import Step
 from service.settings import Settings
 from tests.core.feeding import Feeder
 from tests.core.streams import complete, sections
@@ -67,6 +70,57 @@ def test_the_worker_holds_what_is_outstanding_and_nothing_in_the_end(partitions:
     assert max(waiting) == 8
     assert waiting[-1] == 0
     assert report_of(state).labelled == 60
+
+
+@pytest.mark.parametrize("kind", ["perceptron", "averaged-perceptron", "winnow"])
+@pytest.mark.parametrize(("partitions", "delay"), [(1, 0), (1, 7), (3, 0), (3, 7)])
+def test_the_length_of_runs_changes_nothing_but_the_steps(partitions: int, delay: int, kind: str) -> None:
+    """The same predictions and updates, byte for byte, the same decisions, the same rows of theta."""
+    settings = Settings.model_validate({"learner": {"kind": kind}})
+
+    def told(longest: int) -> tuple[Any, ...]:
+        steps: list[Step] = []
+        state = replay_rows(ROWS, settings, partitions, delay, taken=steps.append, longest_run=longest)
+        outputs = [one for step in steps for one in step.transaction.outputs]
+        decided: list[list[Decision]] = [[] for _ in range(partitions)]
+        for one in outputs:
+            if one.topic == "outcomes":
+                decided[one.partition] += read_outcomes(
+                    Record("outcomes", 0, 0, 0, None, one.value)
+                ).decisions
+        written = [one for one in outputs if one.topic != "outcomes"]
+        return written, decided, state.model.learner.dump(), report_of(state).to_json(), len(steps)
+
+    *each, steps = told(1)
+    assert steps == 120
+    for longest in (2, 7, 4_096):
+        *others, fewer = told(longest)
+        assert others == each
+        assert fewer < steps if partitions == 1 or delay == 0 else fewer <= steps
+
+
+def test_progress_is_told_from_the_first_row_on() -> None:
+    """After 1, 2, 4, 8 ... rows, and at least once in a longest run."""
+    seen: list[int] = []
+    replay_rows(
+        ROWS,
+        Settings(),
+        1,
+        progress=lambda now: seen.append(now.ledgers[0].tallies.life.judged),
+        longest_run=32,
+    )
+    assert seen == [1, 2, 4, 8, 16, 32, 48, 60]
+
+
+def test_features_can_be_given_as_their_text() -> None:
+    """A line's own bytes come to the prediction as they are."""
+    texts = [row._replace(features=Raw(b' {"x": %d,"y":"red" }' % row.features["x"])) for row in ROWS]
+    written: list[bytes | None] = []
+    state = replay_rows(
+        texts, Settings(), 1, taken=lambda step: written.extend(o.value for o in step.transaction.outputs)
+    )
+    assert report_of(state) == report_of(rows())
+    assert b'"features":{"x": -2,"y":"red" }' in (written[0] or b"")
 
 
 def test_rows_are_written_where_the_settings_will_look_for_them() -> None:

@@ -162,3 +162,25 @@ def test_more_classes_than_two_are_not_compared() -> None:
     told = ok("replay", "many.csv", "--compare", "--set", "labels.classes=open", log=None)
 
     assert "for two classes" in told.stderr
+
+
+@pytest.mark.parametrize(
+    "line", ["5", "[1]", '{"label": true}', '{"features": {"a": 1}}', '{"features": {"a"', "x"]
+)
+def test_a_line_that_is_no_labelled_example_is_named(line: str) -> None:
+    """It is the file's fault; nothing is learned from a part of it."""
+    Path("rows.jsonl").write_text('{"features": {"a": 1}, "label": true}\n\n' + line + "\n")
+    result = run("replay", "rows.jsonl", log=None)
+
+    assert result.exit_code == 2
+    assert "line 3: it is no" in result.stderr
+
+
+def test_features_of_a_line_are_read_by_the_step_as_the_workers_are() -> None:
+    """What it cannot take ends as an invalid example, and is no fault of the file."""
+    lines = ['{"features": {"a": 1e999}, "label": true}', '{"id": 7, "features": {"a": 1}, "label": true}']
+    Path("rows.jsonl").write_text("\n".join(lines))
+    report = json.loads(ok("replay", "rows.jsonl", "--json", log=None).stdout)
+
+    assert (report["examples"], report["labelled"]) == (2, 1)
+    assert report["example_outcomes"]["invalid"] == 1

@@ -34,6 +34,7 @@ class Replica:
         self.number = number
         self._base = _base_versions(epochs[number], epochs)
         self.model = Model(settings, source.partitions, number)
+        self.model.begin(undoable=False)
         self.model.based = bool(self._base)
         self.last_offset = [-1] * source.partitions
         """Offset of the last record folded, or of the epoch's own, in each partition."""
@@ -52,7 +53,6 @@ class Replica:
                 if known is not None and known < message.n <= self._base[message.epoch][partition]:
                     folded[message.epoch] = message.n
                     self.model.inherit(partition, message)
-                    self.model.begin()
             elif message.epoch == self.number:
                 self.last_offset[partition] = record.offset
                 break
@@ -96,7 +96,6 @@ class Replica:
             self.model.follow(partition, update)
         except BadRecord as error:
             raise BadLog(f"{place(record)}: its features cannot be learned from ({error})") from None
-        self.model.begin()  # nothing is taken back here
 
     def reach(self, partition: int, updates: int) -> bool:
         """Fold up to this number of updates of the partition; whether the log has so many."""

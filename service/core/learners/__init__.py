@@ -55,8 +55,8 @@ class Learner(Protocol):
         """Apply one logged update; `clock` = labelled examples known to its owner, this one included."""
         ...
 
-    def begin(self) -> None:
-        """A step begins: what follows can be rolled back."""
+    def begin(self, undoable: bool = True) -> None:
+        """A step begins: what follows can be rolled back. Not `undoable`: it never is, and costs nothing more."""
         ...
 
     def rollback(self) -> None:

@@ -68,10 +68,10 @@ class AveragedPerceptron:
         self._theta.add(partition, x, sign)
         self._kappa.add(partition, x, sign * clock)
 
-    def begin(self) -> None:
-        """What follows can be rolled back."""
-        self._theta.begin()
-        self._kappa.begin()
+    def begin(self, undoable: bool = True) -> None:
+        """What follows can be rolled back, if it is `undoable`."""
+        self._theta.begin(undoable)
+        self._kappa.begin(undoable)
         if self.window is not None:
             self.window.begin()
 

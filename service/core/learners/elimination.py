@@ -92,10 +92,10 @@ class Elimination:
         updates = self._updates.sums.get("n", 0.0)
         self._always = sum(count == updates for count in self._counts.sums.values())
 
-    def begin(self) -> None:
-        """What follows can be rolled back."""
-        self._counts.begin()
-        self._updates.begin()
+    def begin(self, undoable: bool = True) -> None:
+        """What follows can be rolled back, if it is `undoable`."""
+        self._counts.begin(undoable)
+        self._updates.begin(undoable)
 
     def rollback(self) -> None:
         """Undo what was folded since `begin`."""

@@ -94,9 +94,9 @@ class KernelPerceptron:
         """Append the mistake."""
         self._mistakes.add(partition, Mistake(1.0 if positive else -1.0, x, clock))
 
-    def begin(self) -> None:
-        """What follows can be rolled back."""
-        self._mistakes.begin()
+    def begin(self, undoable: bool = True) -> None:
+        """What follows can be rolled back, if it is `undoable`."""
+        self._mistakes.begin(undoable)
 
     def rollback(self) -> None:
         """Undo what was folded since `begin`."""

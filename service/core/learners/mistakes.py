@@ -23,14 +23,16 @@ class Mistakes:
     def __init__(self, partitions: int, budget: int | None) -> None:
         self.rows: list[deque[Mistake]] = [deque() for _ in range(partitions)]
         self._budget = budget
-        self._journal: list[tuple[int, Mistake | None]] = []
+        self._journal: list[tuple[int, Mistake | None]] | None = []
+        """None: it is not kept."""
 
     def add(self, partition: int, mistake: Mistake) -> Mistake | None:
         """Append; returns the mistake that had to go."""
         row = self.rows[partition]
         row.append(mistake)
         gone = row.popleft() if self._budget is not None and len(row) > self._budget else None
-        self._journal.append((partition, gone))
+        if self._journal is not None:
+            self._journal.append((partition, gone))
         return gone
 
     def __iter__(self) -> Iterator[Mistake]:
@@ -41,12 +43,13 @@ class Mistakes:
     def __len__(self) -> int:
         return sum(map(len, self.rows))
 
-    def begin(self) -> None:
-        """What follows can be rolled back."""
-        self._journal.clear()
+    def begin(self, undoable: bool = True) -> None:
+        """What follows can be rolled back, if it is `undoable`."""
+        self._journal = [] if undoable else None
 
     def rollback(self) -> None:
         """Undo what was added since `begin`."""
+        assert self._journal is not None
         for partition, gone in reversed(self._journal):
             if gone is not None:
                 self.rows[partition].appendleft(gone)
@@ -68,7 +71,7 @@ class Mistakes:
             )
             for row in rows
         ]
-        self._journal.clear()
+        self.begin()
 
     def digest(self) -> str:
         """SHA-256 over the mistakes: sign, then name, zero byte and float64 for each value."""

@@ -80,10 +80,10 @@ class MulticlassPerceptron:
             return self._declared
         return sorted((one for one, theta in self._theta.items() if theta.sums), key=str)
 
-    def begin(self) -> None:
-        """What follows can be rolled back."""
+    def begin(self, undoable: bool = True) -> None:
+        """What follows can be rolled back, if it is `undoable`."""
         for theta in self._all():
-            theta.begin()
+            theta.begin(undoable)
         if self.window is not None:
             self.window.begin()
 

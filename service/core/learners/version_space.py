@@ -61,7 +61,7 @@ class VersionSpace:
         self._rows[partition] = self._rows[partition] & agreeing
         self._whole = self._whole & agreeing
 
-    def begin(self) -> None:
+    def begin(self, undoable: bool = True) -> None:
         """What follows can be rolled back. Rows are replaced, never changed, so keeping them is free."""
         self._before = list(self._rows)
 

@@ -69,10 +69,10 @@ class VotedPerceptron:
         if gone is not None:
             self._silent.add(partition, gone.x, gone.sign)
 
-    def begin(self) -> None:
-        """What follows can be rolled back."""
+    def begin(self, undoable: bool = True) -> None:
+        """What follows can be rolled back, if it is `undoable`."""
         for part in (self._theta, self._silent, self._voters):
-            part.begin()
+            part.begin(undoable)
 
     def rollback(self) -> None:
         """Undo what was folded since `begin`, to the bit."""
