@@ -14,6 +14,7 @@ Deploy = Callable[..., Deployment]
 
 HERE = Path(__file__).parent
 
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if HERE in item.path.parents:
