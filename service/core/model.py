@@ -207,14 +207,11 @@ class Model:
         except BadRecord as error:
             wrong = f"cannot be read under its settings ({error})"
         else:
-            unknown = [
-                label
-                for label in (update.label, update.predicted)
-                if label is not None and not self.reader.knows(label)
-            ]
-            if not unknown:
+            knows, predicted = self.reader.knows, update.predicted
+            if knows(update.label) and (predicted is None or knows(predicted)):
                 return x
-            wrong = f"is of class {unknown[0]!r}, which its settings do not declare"
+            unknown = predicted if knows(update.label) else update.label
+            wrong = f"is of class {unknown!r}, which its settings do not declare"
         what = f"updates-{partition}: update {update.n} of epoch {update.epoch}"
         remedy = "only the worker may write this topic"
         if based:
