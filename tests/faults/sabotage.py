@@ -120,14 +120,14 @@ GUARDS: Mapping[str, Guard] = {
     ),
     "B5 what cannot be read is set aside": Guard(
         "service/core/inputs.py",
-        "    if record.value is None:",
-        "    if record.value == b'nothing':",
+        '    if value is None:\n        raise BadRecord("tombstone"',
+        "    if value == b'nothing':\n        raise BadRecord(\"tombstone\"",
         DATA,
     ),
     "B5 stream time does not go back": Guard(
         "service/core/turn.py",
-        "ledger.stream_time = max(ledger.stream_time, record.timestamp_ms)",
-        "ledger.stream_time = record.timestamp_ms",
+        "            if record.timestamp_ms > ledger.stream_time:",
+        "            if True:",
         DATA,
     ),
     "B5 what it leads to is sized first": Guard(
