@@ -9,11 +9,11 @@ from tests.faults.stream import SETTINGS, stream
 def test_a_worker_killed_five_times_loses_and_doubles_nothing_on_sqlite(on_sqlite: Deploy) -> None:
     """Killed at random moments, it goes on where it was; a recount of the file agrees with all it says."""
     chance = chance_of("killed on sqlite")
-    records = stream(examples(20_000), chance.randrange(2**32))
+    records = stream(examples(10_000), chance.randrange(2**32))
     place = on_sqlite(*SETTINGS, *KILLED_OFTEN)
     feed_and_kill(place, records, chance, kills=5)
     found = place.prove()
-    assert found.labels["applied"] > 0.9 * examples(20_000)
-    assert found.mistakes > 0.1 * examples(20_000)
+    assert found.labels["applied"] > 0.9 * examples(10_000)
+    assert found.mistakes > 0.1 * examples(10_000)
     assert all(found.examples[name] for name in ("expired", "evicted", "duplicate", "invalid")), found
     assert all(found.labels[name] for name in ("duplicate", "conflict", "expired", "unmatched", "invalid"))
