@@ -228,6 +228,12 @@ GUARDS: Mapping[str, Guard] = {
         "        pass",
         SOAK,
     ),
+    "B10 the end of a join is waited for": Guard(
+        "service/log/kafka/session.py",
+        "end = max(end, began + JOIN_S)",
+        "pass",
+        "kafka/test_client_traps.py::test_a_member_that_is_busy_between_polls_gets_its_share",
+    ),
     "B10 other workers' updates are folded": Guard(
         "service/worker/loop.py",
         "            self._following.fold_into(self.held.fold)",

@@ -341,6 +341,40 @@ def test_work_of_a_partition_that_left_is_refused(make_log, open_log, start) -> 
     assert polled.generation > before
 
 
+@contextmanager
+def another_member(log: KafkaLog) -> Iterator[set[int]]:
+    """Polls all the time, in a thread of its own; gives its generations."""
+    stop = threading.Event()
+    generations: set[int] = set()
+
+    def poll() -> None:
+        session = log.join("other")
+        while not stop.is_set():
+            generations.add(session.poll(0.2).generation)
+        session.close(1)
+
+    thread = threading.Thread(target=poll)
+    thread.start()
+    try:
+        yield generations
+    finally:
+        stop.set()
+        thread.join(PATIENCE_S)
+
+
+def test_a_member_that_is_busy_between_polls_gets_its_share(make_log, open_log, start) -> None:
+    """The client begins a join anew that was answered while nobody polled: the group would never come to rest."""
+    log = make_log()
+    first = start(log)
+    deadline = time.monotonic() + PATIENCE_S
+    with another_member(open_log()) as others:
+        while (polled := first.session.poll(0)).generation == first.generation:
+            assert time.monotonic() < deadline
+            time.sleep(0.3)
+    assert len(polled.partitions) == 1
+    assert len(others - {0}) <= 2, "the group came to rest at once"
+
+
 def test_a_partition_that_left_and_came_back_within_one_poll_starts_anew(make_log, open_log, start) -> None:
     """The poll that lost it and got it back has another generation, no records, and holds all."""
     log = make_log()

@@ -43,6 +43,7 @@ STUCK_S = 90.0
 SLICE_MS = 100
 LEAVE_MS = 5_000
 LOOK_UP_S = 30.0
+JOIN_S = 3.0
 
 Side = tuple[Topic, int]
 
@@ -106,12 +107,21 @@ class KafkaSession:
         self._ids = {name: self._consumer._cluster.topic_id(name) for name in self._inputs}
 
     def poll(self, timeout_s: float) -> Polled:
-        """Records of the owned partitions, waiting at most `timeout_s` for the first."""
-        end = time.monotonic() + timeout_s
+        """Records of the owned partitions, waiting at most `timeout_s` for the first; amid a rebalance for its
+        end, at most `JOIN_S`."""
+        began = time.monotonic()
+        end = began + timeout_s
         fetched: dict[TopicPartition, list[Any]] = {}
-        with self._watchdog.limit(timeout_s + STUCK_S, "poll"), translated(self._reading, *self._rights):
+        with (
+            self._watchdog.limit(timeout_s + JOIN_S + STUCK_S, "poll"),
+            translated(self._reading, *self._rights),
+        ):
             while not fetched and self._assignments.count == self._generation:
                 self._unstick()
+                if self._consumer._coordinator.rejoining:
+                    # A join that is answered between two polls is thrown away by kafka-python 3.0.12, and begun
+                    # anew, for the whole group: so its end is waited for here.
+                    end = max(end, began + JOIN_S)
                 left_ms = max(0, round((end - time.monotonic()) * 1000))
                 # In slices: by itself the client would sit out the whole time after a change of assignment.
                 fetched = self._consumer.poll(timeout_ms=min(left_ms, SLICE_MS))
@@ -198,8 +208,10 @@ class KafkaSession:
         try:
             return Receipt(self._writer.write(transaction.outputs, positions, self._assignments.member))
         except StaleGeneration:
-            # The client would only hear of it with a heartbeat, and deliver more of what is not ours.
-            self._consumer._coordinator.request_rejoin()
+            # The client would only hear of it with a heartbeat, and deliver more of what is not ours. If it joins
+            # already, or has joined, asking again would make the whole group begin anew.
+            if self._consumer._coordinator.state is MemberState.STABLE:
+                self._consumer._coordinator.request_rejoin()
             raise
 
     def close(self, timeout_s: float) -> None:
