@@ -27,7 +27,7 @@ SMALL_STEPS = "batch.max_records=20"
 DRAIN_S = sized(2.0, 10.0)
 """What a worker may take to stop: in the short form less than it would by itself."""
 HASTY = f"from service.worker import process; process.DRAIN_S = {DRAIN_S}"
-RESUMES_S = 30.0
+RESUMES_S = sized(60.0, 30.0)
 GROWN_KIB = 16 * 1024
 """What client and interpreter may take for the failures that they report. Buffers that grow take more."""
 DRAIN_FAILED, INTERRUPTED = 7, 130
