@@ -77,7 +77,7 @@ def test_brokers_that_lead_and_coordinate_may_die(tmp_path_factory: pytest.TempP
     work. In full: each broker in turn, killed and stopped cleanly, with two workers."""
     chance = chance_of("leader change")
     children = Children(tmp_path_factory.mktemp("lead"))
-    records = stream(examples(800, 20_000), chance.randrange(2**32))
+    records = stream(examples(800, 80_000), chance.randrange(2**32))
     with Cluster(tmp_path_factory.mktemp("cluster")) as cluster:
         url = f"kafka://{cluster.bootstrap}"
         with Deployment(url, PREFIX, children, *SETTINGS, SMALL_STEPS) as place:
@@ -105,7 +105,7 @@ def struck(cluster: Cluster, place: Deployment, feed: Feed) -> None:
         began = time.monotonic()
         getattr(cluster, how)(victim)
         fleet.until(lambda victim=victim: not led_by(cluster, victim), "others lead its partitions")
-        fleet.reaches(min(max(before, place.consumed()) + STEP, 2 * len(feed.records)))
+        fleet.reaches(min(max(before, place.consumed()) + STEP, place.sent()))
         print(f"{how} of broker {victim}: {STEP} further records {time.monotonic() - began:.1f} s later")
         if is_full():
             cluster.start(victim)
@@ -119,4 +119,4 @@ def struck(cluster: Cluster, place: Deployment, feed: Feed) -> None:
         )
     print(*(line for line in worker.err().splitlines() if "rebuilding" in line or "log_unreachable" in line))
     found = fleet.prove()
-    assert len(found.predictions) >= examples(800, 20_000)
+    assert len(found.predictions) >= examples(800, 80_000)
