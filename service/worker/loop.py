@@ -132,9 +132,8 @@ class Worker:
                 self._metrics.state("draining")
                 self._checkpointing.finish(self.held)
                 return
-            while (done := self._work(session)) and not self._stopping(False):
-                if done == "stale":
-                    break
+            while self._work(session) and not self._stopping(False):
+                pass
             self._pause(session)
             self._measure_lag(session)
             if self.held is not None:
@@ -230,8 +229,8 @@ class Worker:
         if starts:
             self._following = Following(self._log, starts)
 
-    def _work(self, session: Session) -> Literal["done", "stale"] | None:
-        """One step and its transaction; None when nothing can be taken from the buffers."""
+    def _work(self, session: Session) -> bool:
+        """One step and its transaction; whether it was committed. Otherwise there is nothing to take, or no more."""
         assert self.held is not None
         if self._following is not None:
             self._following.fold_into(self.held.fold)
@@ -241,11 +240,10 @@ class Worker:
         most = self._settings.batch.max_records
         explain = 0 if self._board is None else self._board.allowance()
         result = step(self.held.state, self._merge, drained, most, explain)
-        if result is None:
-            return None
-        return self._commit(session, result, began)
+        return result is not None and self._commit(session, result, began)
 
-    def _commit(self, session: Session, result: Step, began: float) -> Literal["done", "stale"]:
+    def _commit(self, session: Session, result: Step, began: float) -> bool:
+        """Whether it was committed; if the group has moved on, the step is taken back."""
         assert self.held is not None
         opened = time.monotonic()
         self._metrics.opened()
@@ -257,7 +255,7 @@ class Worker:
             self.held.state.rollback(result.partitions)
             self._merge = Merge(())
             self._generation = -1
-            return "stale"
+            return False
         except (Fenced, TransactionFailed, Unreachable) as error:
             self._metrics.transaction(
                 "fenced" if isinstance(error, Fenced) else "failed", time.monotonic() - opened
@@ -281,7 +279,7 @@ class Worker:
         self._checkpointing.committed(held, sum(result.facts.updates.values()))
         if self._stepped is not None:
             self._stepped(held)
-        return "done"
+        return True
 
     def _pause(self, session: Session) -> None:
         pause, resume = self._merge.pausing()
