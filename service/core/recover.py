@@ -67,7 +67,7 @@ def rebuild(
             _apply(decision, record.offset, ledger, resolved, parked)
         ledger.keep()
     if last is not None:
-        _check(last, position)
+        _check(_place(record), last, position)
         if last.at is None or last.tallies is None:
             raise BadLog(f"the newest outcomes record has no time or no tallies; {_ONLY}")
         ledger.stream_time, ledger.tallies = last.at, last.tallies
@@ -169,11 +169,11 @@ def _apply(
         parked.pop(decision.label_offset, None)
 
 
-def _check(last: Outcomes, position: Position) -> None:
+def _check(place: str, last: Outcomes, position: Position) -> None:
     inputs = last.inputs
     if inputs is None or (inputs.examples, inputs.labels) != (position.examples, position.labels):
         raise BadLog(
-            f"the newest outcomes record ends at {inputs}, but the group's offsets are "
+            f"{place}, the newest record, ends at {inputs}, but the group's offsets are "
             f"{position.examples} and {position.labels}; "
             "somebody has moved the offsets of this group; start with --resume-from-outcomes to go on from "
             "the former"

@@ -95,6 +95,12 @@ GUARDS: Mapping[str, Guard] = {
         "",
         ZOMBIE,
     ),
+    "B2 a client whose transaction was aborted is thrown away": Guard(
+        "service/log/kafka/transact.py",
+        "            self._abort()\n            raise StaleGeneration(",
+        "            self._abort()\n            done = True\n            raise StaleGeneration(",
+        "kafka/test_client_traps.py::test_positions_of_a_step_given_up_are_never_committed",
+    ),
     "B2 a ledger is kept only at its own position": Guard(
         "service/worker/assignment.py",
         "held is not None and held.positions.get(p) == positions[p]}",

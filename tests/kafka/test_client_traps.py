@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from kafka import KafkaAdminClient, KafkaConsumer, KafkaProducer, OffsetAndMetadata, TopicPartition
 from kafka.admin import MemberToRemove
-from kafka.errors import KafkaError, OutOfOrderSequenceNumberError, UnknownBrokerIdError
+from kafka.errors import CommitFailedError, KafkaError, OutOfOrderSequenceNumberError, UnknownBrokerIdError
 
 from service.core.records import Outgoing, Position, Transaction
 from service.log.kafka import KafkaLog, batches, connect, outgoing, transact
@@ -419,6 +419,47 @@ def test_the_client_commits_old_work_with_a_fresh_membership(make_log, open_log,
     position = log.group_positions()[0]
     assert position is not None
     assert position.examples == 1
+
+
+# Positions of a transaction that was aborted
+
+
+def test_positions_of_a_step_given_up_are_never_committed(make_log, start) -> None:
+    """Refused with the whole step, they do not come back with the next transaction, which names fewer partitions."""
+    log = make_log()
+    log.append(example(p, b"%d" % p) for p in range(2))
+    worker = start(log)
+    worker.take(2)
+    evict(log)
+    with pytest.raises(StaleGeneration):
+        worker.commit(RECORDS)
+    polled = poll_until_assigned_anew(worker)
+    worker.session.commit(Transaction(RECORDS, {0: Position(1, 0)}), polled.generation)
+
+    assert log.group_positions() == {0: Position(1, 0), 1: None}
+    assert values(log, "predictions", 0) == PAYLOADS
+
+
+def test_the_client_sends_positions_of_an_aborted_transaction_along(make_log, start) -> None:
+    """They stand in the group as if their transaction had been committed."""
+    log = make_log()
+    worker = start(log)
+    member = worker.session._consumer.group_metadata()
+    evict(log)
+    first, second = (log._names.at("examples", p) for p in range(2))
+    with raw_producer(log) as (producer, _):
+        with pytest.raises(CommitFailedError):
+            producer.send_offsets_to_transaction({second: OffsetAndMetadata(7, "", -1)}, member)
+        producer.abort_transaction()
+        poll_until_assigned_anew(worker)
+        producer.begin_transaction()
+        fresh = worker.session._consumer.group_metadata()
+        producer.send_offsets_to_transaction({first: OffsetAndMetadata(1, "", -1)}, fresh)
+        producer.commit_transaction()
+
+    consumer = log._observing()
+    assert consumer.committed(first) == 1
+    assert consumer.committed(second) == 7
 
 
 # Drained (c25)

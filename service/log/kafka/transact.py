@@ -7,15 +7,16 @@ Guarantees:
    never happened; so a failed send never meets a commit, a commit counts only under the epoch that the
    transaction began with, and after either failure the client is thrown away.
 2. Positions are sent with the group membership of the records' generation. A stale one is refused by
-   the broker (`StaleGeneration`), and the client stays.
-3. After any other failure the next client takes the same id: the broker then ends what was open
-   before it lets anything else happen. `settle` waits for that.
+   the broker (`StaleGeneration`).
+3. After every failure the next client takes the same id: the broker then ends what was open before it
+   lets anything else happen. `settle` waits for that.
 
 Not guaranteed: that a transaction of which `TransactionFailed` was raised is absent, when the broker
 fell silent at its very commit. After `settle` the log tells.
 """
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
 from kafka import TopicPartition
@@ -95,7 +96,7 @@ class Writer:
                 done = True
                 return ends
         except CommitFailedError as error:
-            done = self._abort()
+            self._abort()
             raise StaleGeneration(
                 "the group has moved on, the transaction was aborted; roll back and poll again"
             ) from error
@@ -151,13 +152,11 @@ class Writer:
         if not result.wait(timeout_ms=seconds * 1000):
             raise KafkaTimeoutError(f"{what} was not acknowledged within {seconds:g} s")
 
-    def _abort(self) -> bool:
-        """Whether the broker confirmed the abort, and the client can go on."""
-        try:
+    def _abort(self) -> None:
+        # The client is thrown away even when the broker confirms: kafka-python 3.0.12 keeps the positions of an
+        # aborted transaction and sends them along with the next one's, perhaps for a partition of another owner.
+        with suppress(KafkaError, OSError):
             self._wait(self._producer._transaction_manager.begin_abort(), ABORT_S, "the abort")
-        except (KafkaError, OSError):
-            return False
-        return True
 
     def _cause(self, error: BaseException) -> BaseException:
         # Once the client is in error, its calls raise plain KafkaErrors that only mention the first one.
