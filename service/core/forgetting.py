@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from service.core.features import Features
+from service.core.journal import Journal
 from service.core.linear import Theta, identity
 from service.settings import LearnerSettings
 
@@ -29,7 +30,8 @@ class Window:
         self.block = max(1, size // BLOCKS)
         """Updates of a block."""
         self.folded = [0] * partitions
-        self._before = list(self.folded)
+        self._journal: Journal[list[int]] = Journal()
+        self.begin()
 
     def newest(self, partition: int) -> int:
         """Number of the block that the newest update is in; the first is 0."""
@@ -64,11 +66,12 @@ class Window:
 
     def begin(self) -> None:
         """What follows can be rolled back."""
-        self._before = list(self.folded)
+        self._journal.begin()
+        self._journal.note(list(self.folded))
 
     def rollback(self) -> None:
         """Undo what was counted since `begin`."""
-        self.folded = list(self._before)
+        (self.folded,) = self._journal.take_back()
 
     def load(self, folded: Sequence[int]) -> None:
         """Become what `folded` was. Raises ValueError, TypeError for what it was not."""
@@ -91,9 +94,8 @@ class WindowedTheta(Theta):
         self._window = window
         self.blocks: list[dict[int, dict[str, float]]] = [{} for _ in range(partitions)]
         """Of each partition: number -> its own row, oldest first; a block without names is not there."""
-        self._undo: list[tuple[int, int, str | None, Any]] | None = []
-        """(partition, block, name, its value before), or (partition, block, None, the block left out).
-        None: it is not kept."""
+        self._undo: Journal[tuple[int, int, str | None, Any]] = Journal()
+        """(partition, block, name, its value before), or (partition, block, None, the block left out)."""
 
     def add(self, partition: int, x: Features, scale: float) -> None:
         """As `Theta.add`, to the newest block of the partition."""
@@ -101,8 +103,7 @@ class WindowedTheta(Theta):
         for name, value in x:
             block = blocks.setdefault(number, {})
             old = block.get(name)
-            if self._undo is not None:
-                self._undo.append((partition, number, name, old))
+            self._undo.note((partition, number, name, old))
             block[name] = (0.0 if old is None else old) + (0.0 if value == 0.0 else scale * value)
         self._sum(partition, [name for name, _ in x])
 
@@ -111,8 +112,7 @@ class WindowedTheta(Theta):
         blocks = self.blocks[partition]
         for number in [number for number in blocks if number < oldest]:
             block = blocks.pop(number)
-            if self._undo is not None:
-                self._undo.append((partition, number, None, block))
+            self._undo.note((partition, number, None, block))
             self._sum(partition, block)
 
     def _sum(self, partition: int, names: Iterable[str]) -> None:
@@ -131,14 +131,13 @@ class WindowedTheta(Theta):
         self._changed(changed)
 
     def begin(self, undoable: bool = True) -> None:
-        """Forget how to undo what was done so far; what follows can be rolled back if it is `undoable`."""
-        self._undo = [] if undoable else None
+        """A step begins; what follows can be rolled back if it is `undoable`."""
+        self._undo.begin(undoable)
 
     def rollback(self) -> None:
         """Restore (never subtract) the blocks as they were at `begin`."""
-        assert self._undo is not None
         touched: dict[int, dict[str, None]] = {}
-        for partition, number, name, old in reversed(self._undo):
+        for partition, number, name, old in self._undo.take_back():
             blocks, names = self.blocks[partition], touched.setdefault(partition, {})
             if name is None:
                 blocks[number] = old
@@ -154,7 +153,6 @@ class WindowedTheta(Theta):
         for partition, names in touched.items():
             self.blocks[partition] = dict(sorted(self.blocks[partition].items()))
             self._sum(partition, names)
-        self._undo.clear()
 
     def dump(self) -> list[list[tuple[int, dict[str, float]]]]:
         """(number, row) for each block of each partition, oldest first."""

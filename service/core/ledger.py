@@ -22,6 +22,7 @@ from typing import Any, Generic, TypeVar
 
 from service.core.facts import spelled
 from service.core.inputs import Carried
+from service.core.journal import Journal
 from service.core.messages import EXAMPLE_OUTCOMES, LABEL_OUTCOMES, Marks, Tallies, Tally
 from service.core.records import Data
 from service.settings import LabelSettings, LabelValue
@@ -74,7 +75,7 @@ Entry = TypeVar("Entry", Waiting, Parked, Remembered)
 
 
 class _Journaled(Generic[Entry]):
-    """An ordered map by id that can take back what was done since `begin`.
+    """An ordered map by id that can take back what was done in the last two steps.
 
     It is used first-in first-out; a plain dict would pass over all that has left to find its first entry.
     """
@@ -82,34 +83,34 @@ class _Journaled(Generic[Entry]):
     def __init__(self, order: Callable[[Entry], int]) -> None:
         self.entries: OrderedDict[str, Entry] = OrderedDict()
         self._order: Callable[[Any], int] = order
-        self._undo: list[str | Entry] = []
+        self._journal: Journal[str | Entry] = Journal()
         """An entry that was there, or the id of one that was not."""
 
     def put(self, entry: Entry) -> None:
-        self._undo.append(self.entries.get(entry.id, entry.id))
+        self._journal.note(self.entries.get(entry.id, entry.id))
         self.entries[entry.id] = entry
 
     def pop(self, identity: str) -> Entry:
         entry = self.entries.pop(identity)
-        self._undo.append(entry)
+        self._journal.note(entry)
         return entry
 
     def oldest(self) -> Entry | None:
         return next(iter(self.entries.values()), None)
 
     def begin(self) -> None:
-        self._undo.clear()
+        self._journal.begin()
 
     def rollback(self) -> None:
-        if not self._undo:
-            return
-        for before in reversed(self._undo):
+        changed = False
+        for before in self._journal.take_back():
+            changed = True
             if isinstance(before, str):
                 self.entries.pop(before, None)
             else:
                 self.entries[before.id] = before
-        self.hold(sorted(self.entries.values(), key=self._order))
-        self._undo.clear()
+        if changed:
+            self.hold(sorted(self.entries.values(), key=self._order))
 
     def hold(self, entries: Iterable[Entry]) -> None:
         """Hold exactly these, in this order."""
@@ -123,6 +124,8 @@ class _Scalars:
     stream_time: int
     resolutions: int
     tallies: Tallies
+    examples_next: int
+    labels_next: int
 
 
 def zero() -> Tally:
@@ -161,8 +164,7 @@ class Ledger:
         self.remembered: Mapping[str, Remembered] = self._remembered.entries
         """Resolved ids, in the order resolved."""
         self._parked_classes: Counter[str] = Counter()
-        self._before: _Scalars | None = None
-        self._before_next = (0, 0)
+        self._scalars: Journal[_Scalars] = Journal()
         self.quiet_until: float = -1
         """Until then nothing becomes overdue; see `quiet`."""
 
@@ -270,28 +272,26 @@ class Ledger:
 
     def begin(self) -> None:
         """What follows can be rolled back."""
-        self._before = _Scalars(
-            self.stream_time, self.resolutions, Tallies(self.tallies.life.copy(), self.tallies.epoch.copy())
+        tallies = Tallies(self.tallies.life.copy(), self.tallies.epoch.copy())
+        self._scalars.begin()
+        self._scalars.note(
+            _Scalars(self.stream_time, self.resolutions, tallies, self.examples_next, self.labels_next)
         )
-        self._before_next = (self.examples_next, self.labels_next)
         for journaled in (self._waiting, self._parked, self._remembered):
             journaled.begin()
 
     def keep(self) -> None:
         """What was done so far is never rolled back: its journal would grow as large as the log."""
-        self._before = None
         for journaled in (self._waiting, self._parked, self._remembered):
             journaled.begin()
 
     def rollback(self) -> None:
-        """Restore everything as it was at `begin`."""
-        if self._before is None:
-            return
-        self.stream_time, self.resolutions = self._before.stream_time, self._before.resolutions
-        self.tallies = self._before.tallies
-        self.examples_next, self.labels_next = self._before_next
+        """Restore everything as it was at `begin`; a second time, at the one before."""
+        (before,) = self._scalars.take_back()
+        self.stream_time, self.resolutions = before.stream_time, before.resolutions
+        self.tallies = before.tallies
+        self.examples_next, self.labels_next = before.examples_next, before.labels_next
         for journaled in (self._waiting, self._parked, self._remembered):
             journaled.rollback()
         self._count_classes()
         self.quiet_until = -1
-        self._before = None

@@ -14,6 +14,7 @@ from sys import float_info
 from typing import TYPE_CHECKING, Any, Literal
 
 from service.core.features import Features
+from service.core.journal import Journal
 
 if TYPE_CHECKING:
     from service.core.forgetting import Window
@@ -66,8 +67,8 @@ class Theta:
         self._derived = self._weights is not self.rows[0]
         self._stale: dict[str, None] = {}
         """Names whose rows have changed since their sums and weights were made, where these are derived."""
-        self._journal: list[tuple[int, Features, list[float | None]]] | None = []
-        """For each addition: partition, what was added, and the coordinates before. None: it is not kept."""
+        self._journal: Journal[tuple[int, Features, list[float | None]]] = Journal()
+        """For each addition: partition, what was added, and the coordinates before."""
 
     @property
     def sums(self) -> dict[str, float]:
@@ -86,8 +87,8 @@ class Theta:
     def add(self, partition: int, x: Features, scale: float) -> None:
         """Add scale * x to the partition's row, for k named values; an infinite scale leaves zeros alone."""
         row, known = self.rows[partition], self.rows[partition].get
-        if self._journal is not None:
-            self._journal.append((partition, x, [known(name) for name, _ in x]))
+        if self._journal.newest is not None:
+            self._journal.newest.append((partition, x, [known(name) for name, _ in x]))
         if isinf(scale):
             x, scale = tuple((name, scale * value if value else 0.0) for name, value in x), 1.0
         for name, value in x:
@@ -112,13 +113,12 @@ class Theta:
         self.begin()
 
     def begin(self, undoable: bool = True) -> None:
-        """Forget how to undo what was done so far; what follows can be rolled back if it is `undoable`."""
-        self._journal = [] if undoable else None
+        """A step begins; what follows can be rolled back if it is `undoable`."""
+        self._journal.begin(undoable)
 
     def rollback(self) -> None:
         """Restore (never subtract) what was changed since `begin`; names seen only since then vanish."""
-        assert self._journal is not None
-        for partition, x, before in reversed(self._journal):
+        for partition, x, before in self._journal.take_back():
             row = self.rows[partition]
             for (name, _), old in zip(x, before, strict=True):
                 if old is None:
@@ -126,7 +126,6 @@ class Theta:
                 else:
                     row[name] = old
             self._changed(name for name, _ in x)
-        self._journal.clear()
 
     def _changed(self, names: Iterable[str]) -> None:
         """Rows have changed at these names."""

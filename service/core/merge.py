@@ -45,6 +45,10 @@ class Merge:
         """Partitions with something to do, ascending."""
         return [p for p, (examples, labels) in self._buffers.items() if examples or labels]
 
+    def ready(self) -> int:
+        """About how many records can be taken without asking whether any side is drained."""
+        return sum(2 * min(len(examples), len(labels)) for examples, labels in self._buffers.values())
+
     def dry(self) -> list[Side]:
         """Empty sides whose other side is buffered: whether these are drained must be asked."""
         sides: list[Side] = []

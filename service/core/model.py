@@ -14,6 +14,7 @@ from service.core.faults import BadLog, BadRecord, BadSnapshot
 from service.core.features import Features
 from service.core.forgetting import Window
 from service.core.inputs import ID_BYTES, InputReader
+from service.core.journal import Journal
 from service.core.learners import Learner, Score, make
 from service.core.learners.mistakes import Mistake, Mistakes
 from service.core.learners.requirements import accepted
@@ -73,7 +74,7 @@ class Model:
         """The least version that holds every update which any of these models had folded."""
         self.recent = Mistakes(partitions, WINDOW)
         """The newest updates of each partition, where two classes are declared: the certificate's window."""
-        self._before = self._scalars()
+        self._journal: Journal[tuple[list[int], list[int], float, int, list[int]]] = Journal()
 
     def _scalars(self) -> tuple[list[int], list[int], float, int, list[int]]:
         return list(self.updates), list(self.clock), self.radius, self.decided, list(self.needed)
@@ -227,14 +228,15 @@ class Model:
 
     def begin(self, undoable: bool = True) -> None:
         """What follows can be rolled back, if it is `undoable`: a journal of a fold would grow as its log."""
-        self._before = self._scalars()
+        self._journal.begin()
+        self._journal.note(self._scalars())
         self.recent.begin(undoable)
         self.learner.begin(undoable)
 
     def rollback(self) -> None:
-        """Restore the version and the rows as they were at `begin`."""
-        updates, clock, self.radius, self.decided, needed = self._before
-        self.updates, self.clock, self.needed = list(updates), list(clock), list(needed)
+        """Restore the version and the rows as they were at `begin`; a second time, at the one before."""
+        (before,) = self._journal.take_back()
+        self.updates, self.clock, self.radius, self.decided, self.needed = before
         self._encoded = None
         self.recent.rollback()
         self.learner.rollback()

@@ -21,13 +21,13 @@ class State:
     limits: Limits = field(default_factory=Limits)
 
     def rollback(self, partitions: Collection[int]) -> None:
-        """Take back the last step, which touched these partitions."""
+        """Take back the last step, which touched these partitions; a second time, the one before it."""
         self.model.rollback()
         for partition in partitions:
             self.ledgers[partition].rollback()
 
     def committed(self, ends: Mapping[tuple[Topic, int], int]) -> None:
-        """The last step is committed; `ends` = next offset of each output written."""
+        """A step is committed; `ends` = next offset of each output written. The next one may be made already."""
         for (topic, partition), end in ends.items():
             if topic == "predictions":
                 self.ledgers[partition].predictions_end = end

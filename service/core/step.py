@@ -4,10 +4,10 @@ It changes the state it is given and journals what it changed, so that `State.ro
 back whose transaction was given up.
 """
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
-from service.core.facts import StepCounts, StepFacts
+from service.core.facts import PartitionTotals, StepCounts, StepFacts
 from service.core.merge import Merge, Side
 from service.core.records import Outgoing, Position, Transaction
 from service.core.state import State
@@ -20,9 +20,14 @@ class Step:
 
     transaction: Transaction
     facts: StepFacts
-    partitions: tuple[int, ...]
-    """Partitions touched."""
+    totals: Mapping[int, PartitionTotals]
+    """Of each partition touched, with this step."""
     consumed: int
+
+    @property
+    def partitions(self) -> tuple[int, ...]:
+        """Partitions touched."""
+        return tuple(self.totals)
 
 
 def step(
@@ -49,5 +54,8 @@ def step(
         turn.run(merge, drained, allowance, room)
         positions[partition] = turn.close(outputs)
     return Step(
-        Transaction(outputs, positions), counts.facts(), tuple(partitions), sum(counts.consumed.values())
+        Transaction(outputs, positions),
+        counts.facts(),
+        {partition: state.totals(partition) for partition in partitions},
+        sum(counts.consumed.values()),
     )

@@ -46,15 +46,14 @@ class Checkpointing:
             self._checkpoints.prepare()
         self.shortcuts = Shortcuts(log, settings, self._checkpoints, metrics)
 
-    def committed(self, held: Held, updates: int) -> None:
+    def committed(self, updates: int) -> None:
         """A transaction was committed, with so many updates."""
         self._updates += updates
         self._steps += 1
         self._metrics.checkpoint_pending(self._updates)
-        self.consider(held)
 
     def consider(self, held: Held | None) -> None:
-        """Begin one if it is time and none is under way."""
+        """Begin one if it is time and none is under way. All that is held must be committed."""
         self._collect(0.0)
         rules = self._settings.checkpoint
         overdue = time.monotonic() - self._began_s >= rules.every.total_seconds()

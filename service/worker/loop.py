@@ -15,7 +15,6 @@ from service.core.faults import BadLog, BadSnapshot
 from service.core.merge import Merge
 from service.core.records import INPUTS
 from service.core.snapshot import Checkpoint
-from service.core.step import Step, step
 from service.log.protocol import (
     Fenced,
     Log,
@@ -37,8 +36,11 @@ from service.worker.learning import Learning
 from service.worker.metrics import Metrics
 from service.worker.page_board import Board
 from service.worker.rebuilds import Rebuilds
+from service.worker.stepping import CHAIN, Stepping
 
 POLL_S = 0.5
+FEW = 10
+"""A poll that brings less than this part of a step has brought all there was."""
 LAG_EVERY_S = 2.0
 LEAVE_S = 5.0
 FENCED_AGAIN_S = 60.0
@@ -71,6 +73,7 @@ class Worker:
 
         `board` is for the status page; without one no mistake is explained.
 
+        `stepped` is shown what is held whenever something was committed, and all of it is.
         `interrupted()` is asked while a takeover reads, which is then broken off: for the loop to end early.
         `from_outcomes` holds for the whole run: a partition without new input commits no offsets, and a
         rebuild finds it as the start did.
@@ -98,7 +101,8 @@ class Worker:
             try:
                 session = self._log.join(self._slot)
                 try:
-                    self._serve(session)
+                    with self._make_stepping(session) as stepping:
+                        self._serve(session, stepping)
                     return
                 finally:
                     self._follow(())
@@ -120,7 +124,18 @@ class Worker:
             if self._stopping(False):
                 return
 
-    def _serve(self, session: Session) -> None:
+    def _make_stepping(self, session: Session) -> Stepping:
+        return Stepping(
+            session,
+            self._settings.batch,
+            metrics=self._metrics,
+            heartbeat=self._heartbeat,
+            checkpointing=self._checkpointing,
+            board=self._board,
+            stopping=lambda: self._stopping(False),
+        )
+
+    def _serve(self, session: Session, stepping: Stepping) -> None:
         while True:
             polled = self._poll(session)
             idle = not polled.records and not self._merge.buffered()
@@ -132,7 +147,7 @@ class Worker:
                 self._metrics.state("draining")
                 self._checkpointing.finish(self.held)
                 return
-            while self._work(session) and not self._stopping(False):
+            while self._work(stepping) and not self._stopping(False):
                 pass
             self._pause(session)
             self._measure_lag(session)
@@ -145,7 +160,7 @@ class Worker:
             self._board.show(held.state, held.fold, self._learning.learned)
 
     def _poll(self, session: Session) -> Polled:
-        """Buffer until a step's worth is there, its time is up, or input is idle."""
+        """Buffer until some steps' worth is there, its time is up, or what comes is little."""
         batch = self._settings.batch
         closing = time.monotonic() + batch.max_delay.total_seconds()
         buffered = size = 0
@@ -159,8 +174,10 @@ class Worker:
                 return polled
             size += self._merge.add(polled.records)
             buffered += len(polled.records)
-            full = buffered >= batch.max_records or size >= batch.max_bytes
-            if full or not polled.records or time.monotonic() >= closing:
+            full = buffered >= CHAIN * batch.max_records or size >= batch.max_bytes
+            # One more look would cost what comes little more time than the little it might bring is worth.
+            little = FEW * len(polled.records) < batch.max_records
+            if full or little or time.monotonic() >= closing:
                 return polled
             timeout_s = 0.0
 
@@ -171,7 +188,7 @@ class Worker:
         for partition in before - set(polled.partitions):
             self._metrics.revoked(partition)
         batch = self._settings.batch
-        self._merge = Merge(polled.partitions, 2 * batch.max_records, 4 * batch.max_bytes)
+        self._merge = Merge(polled.partitions, CHAIN * batch.max_records, 4 * batch.max_bytes)
         began = time.monotonic()
         self._follow(())
         self.held = self._take_over(session, polled.partitions)
@@ -229,57 +246,22 @@ class Worker:
         if starts:
             self._following = Following(self._log, starts)
 
-    def _work(self, session: Session) -> bool:
-        """One step and its transaction; whether it was committed. Otherwise there is nothing to take, or no more."""
+    def _work(self, stepping: Stepping) -> bool:
+        """Whether something was committed, and there may be more."""
         assert self.held is not None
         if self._following is not None:
             self._following.fold_into(self.held.fold)
-        dry = self._merge.dry()
-        drained = session.drained(dry) if dry else set()
-        began = time.monotonic()
-        most = self._settings.batch.max_records
-        explain = 0 if self._board is None else self._board.allowance()
-        result = step(self.held.state, self._merge, drained, most, explain)
-        return result is not None and self._commit(session, result, began)
-
-    def _commit(self, session: Session, result: Step, began: float) -> bool:
-        """Whether it was committed; if the group has moved on, the step is taken back."""
-        assert self.held is not None
-        opened = time.monotonic()
-        self._metrics.opened()
         try:
-            receipt = session.commit(result.transaction, self._generation)
+            committed = stepping.chain(self.held, self._merge, self._generation) > 0
         except StaleGeneration:
-            self._metrics.transaction("stale", time.monotonic() - opened)
-            self._metrics.rebuilt("stale")
-            self.held.state.rollback(result.partitions)
-            self._merge = Merge(())
-            self._generation = -1
+            self._merge, self._generation = Merge(()), -1
             return False
-        except (Fenced, TransactionFailed, Unreachable) as error:
-            self._metrics.transaction(
-                "fenced" if isinstance(error, Fenced) else "failed", time.monotonic() - opened
-            )
-            raise
-        now = time.monotonic()
-        self._away_s = None
-        self._metrics.transaction("committed", now - opened)
-        held = self.held
-        held.state.committed(receipt.ends)
-        held.positions.update(result.transaction.positions)
-        for (topic, partition), end in receipt.ends.items():
-            if topic == "updates":
-                held.fold.next_offsets[partition] = end
-        self._metrics.stepped(result.facts, now - began, time.time())
-        if self._board is not None:
-            self._board.stepped(result.facts)
-        for partition in result.partitions:
-            self._metrics.partition(partition, held.state.totals(partition))
-        self._heartbeat.stepped(result.partitions)
-        self._checkpointing.committed(held, sum(result.facts.updates.values()))
-        if self._stepped is not None:
-            self._stepped(held)
-        return True
+        if committed:
+            self._away_s = None
+            self._checkpointing.consider(self.held)
+            if self._stepped is not None:
+                self._stepped(self.held)
+        return committed
 
     def _pause(self, session: Session) -> None:
         pause, resume = self._merge.pausing()

@@ -111,6 +111,26 @@ def test_a_rollback_restores_every_bit(case: Case, data: Any) -> None:
     assert said(one) == said(copy)
 
 
+@EVERY_CASE
+@few
+@given(data=st.data())
+def test_two_steps_are_taken_back_one_after_the_other(case: Case, data: Any) -> None:
+    """The second is made while the first one is being committed; the group may move on meanwhile."""
+    before, first, second = (data.draw(case.updates(reals)) for _ in range(3))
+    one, without_any, with_first = (case.learner(3) for _ in range(3))
+    for each, updates in ((one, before), (without_any, before), (with_first, [*before, *first])):
+        for update in updates:
+            each.fold(*update)
+    for updates in (first, second):
+        one.begin()
+        for update in updates:
+            one.fold(*update)
+    one.rollback()
+    assert said(one) == said(with_first)
+    one.rollback()
+    assert said(one) == said(without_any)
+
+
 @pytest.mark.parametrize("partitions", [1, 3])
 @EVERY_CASE
 @few

@@ -90,10 +90,16 @@ GUARDS: Mapping[str, Guard] = {
         ZOMBIE,
     ),
     "B2 a step given up is taken back": Guard(
-        "service/worker/loop.py",
-        "            self.held.state.rollback(result.partitions)\n",
+        "service/worker/stepping.py",
+        "                held.state.rollback(made.step.partitions)\n",
         "",
         ZOMBIE,
+    ),
+    "B2 a step that was made ahead is taken back, too": Guard(
+        "service/worker/stepping.py",
+        "                    held.state.rollback(ahead.step.partitions)\n",
+        "                    pass\n",
+        "operations/test_loop.py::test_one_fault_at_one_commit",
     ),
     "B2 a client whose transaction was aborted is thrown away": Guard(
         "service/log/kafka/transact.py",
@@ -218,8 +224,8 @@ GUARDS: Mapping[str, Guard] = {
     ),
     "B9 files are closed": Guard(
         "service/worker/loop.py",
-        "        self._away_s = None\n        self._metrics.transaction(",
-        "        self._away_s = None\n        __import__('os').dup(2)\n        self._metrics.transaction(",
+        "            self._away_s = None\n            self._checkpointing.",
+        "            self._away_s = None\n            __import__('os').dup(2)\n            self._checkpointing.",
         SOAK,
     ),
     "B9 a follower's client is closed": Guard(

@@ -294,7 +294,7 @@ def stuck(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Stuck]:
 def test_steps_go_on_while_a_checkpoint_is_written(tmp_path: Path, stuck: Stuck) -> None:
     """What the model held when the write began is what is written; what came since is in the next."""
     settings = settings_at(tmp_path, "anywhere")
-    settings = altered(settings, checkpoint={"url": "anywhere", "every_updates": 1})
+    settings = altered(settings, batch={"max_records": 2}, checkpoint={"url": "anywhere", "every_updates": 1})
     during: list[int] = []
 
     def stepped(held: Held) -> None:

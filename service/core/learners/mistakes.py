@@ -7,6 +7,7 @@ from struct import pack
 from typing import Any, NamedTuple
 
 from service.core.features import Features
+from service.core.journal import Journal
 
 
 class Mistake(NamedTuple):
@@ -23,16 +24,14 @@ class Mistakes:
     def __init__(self, partitions: int, budget: int | None) -> None:
         self.rows: list[deque[Mistake]] = [deque() for _ in range(partitions)]
         self._budget = budget
-        self._journal: list[tuple[int, Mistake | None]] | None = []
-        """None: it is not kept."""
+        self._journal: Journal[tuple[int, Mistake | None]] = Journal()
 
     def add(self, partition: int, mistake: Mistake) -> Mistake | None:
         """Append; returns the mistake that had to go."""
         row = self.rows[partition]
         row.append(mistake)
         gone = row.popleft() if self._budget is not None and len(row) > self._budget else None
-        if self._journal is not None:
-            self._journal.append((partition, gone))
+        self._journal.note((partition, gone))
         return gone
 
     def __iter__(self) -> Iterator[Mistake]:
@@ -45,16 +44,14 @@ class Mistakes:
 
     def begin(self, undoable: bool = True) -> None:
         """What follows can be rolled back, if it is `undoable`."""
-        self._journal = [] if undoable else None
+        self._journal.begin(undoable)
 
     def rollback(self) -> None:
         """Undo what was added since `begin`."""
-        assert self._journal is not None
-        for partition, gone in reversed(self._journal):
+        for partition, gone in self._journal.take_back():
             if gone is not None:
                 self.rows[partition].appendleft(gone)
             self.rows[partition].pop()
-        self._journal.clear()
 
     def dump(self) -> list[list[tuple[float, int, list[tuple[str, float]]]]]:
         """(sign, clock, values) for each mistake of each partition."""

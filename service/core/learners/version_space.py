@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from service.core.features import Features
+from service.core.journal import Journal
 from service.core.learners.concepts import ConceptClass, Truths
 
 Bits = npt.NDArray[np.uint8]
@@ -30,7 +31,8 @@ class VersionSpace:
         self._all: Bits = np.packbits(np.ones(concepts.size, dtype=np.bool_))
         self._rows: list[Bits] = [self._all] * partitions
         self._whole = self._all
-        self._before: list[Bits] = list(self._rows)
+        self._journal: Journal[list[Bits]] = Journal()
+        self.begin()
 
     def values(self, x: Features) -> Truths:
         """Truth of every concept on x."""
@@ -63,11 +65,12 @@ class VersionSpace:
 
     def begin(self, undoable: bool = True) -> None:
         """What follows can be rolled back. Rows are replaced, never changed, so keeping them is free."""
-        self._before = list(self._rows)
+        self._journal.begin()
+        self._journal.note(list(self._rows))
 
     def rollback(self) -> None:
         """Undo what was intersected since `begin`."""
-        self._rows = list(self._before)
+        (self._rows,) = self._journal.take_back()
         self._meet()
 
     def _meet(self) -> None:

@@ -44,6 +44,9 @@ SLICE_MS = 100
 LEAVE_MS = 5_000
 LOOK_UP_S = 30.0
 JOIN_S = 3.0
+AGAIN_MS = 5
+LITTLE = 500
+"""Records that are no reason not to wait for a fetch that is on its way."""
 
 Side = tuple[Topic, int]
 
@@ -95,6 +98,8 @@ class KafkaSession:
         self._owned: tuple[int, ...] = ()
         self._held: set[int] = set()
         self._paused: set[TopicPartition] = set()
+        self._worked = False
+        """Since the last poll."""
         self._consumer = deliver_records(connection.member(slot), names.to_logical)
         self._assignments = Assignments(self._consumer)
         self._inputs = [names.to_broker[topic] for topic in INPUTS]
@@ -127,6 +132,12 @@ class KafkaSession:
                 fetched = self._consumer.poll(timeout_ms=min(left_ms, SLICE_MS))
                 if left_ms == 0:
                     break
+            if self._worked and 0 < sum(map(len, fetched.values())) < LITTLE:
+                # kafka-python asks for more as soon as it has delivered, and the broker answers with the first
+                # record that comes. What came behind it during the work is in the next answer, asked for just now.
+                for place, batch in self._consumer.poll(timeout_ms=AGAIN_MS).items():
+                    fetched.setdefault(place, []).extend(batch)
+        self._worked = False
         if self._assignments.count != self._generation:
             self._adopt()
             return Polled(self._generation, self._owned, ())
@@ -193,6 +204,7 @@ class KafkaSession:
 
         Raises StaleGeneration, Fenced, TransactionFailed.
         """
+        self._worked = True
         if generation != self._generation or generation != self._assignments.count:
             raise StaleGeneration(f"the transaction is of generation {generation}, now is {self._generation}")
         if transaction.outputs and not transaction.positions:

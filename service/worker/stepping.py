@@ -1,0 +1,131 @@
+"""Steps and their transactions, one after another; each step but the first is made during another's commit.
+
+A step's transaction begins after that of the step before it is committed. If the group has moved on, the step
+is taken back, and first the one that was made ahead of it. What a step did is told to nobody before it is
+committed.
+"""
+
+import time
+from collections.abc import Callable, Collection
+from concurrent.futures import Future, ThreadPoolExecutor
+from types import TracebackType
+from typing import NamedTuple, Self
+
+from service.core.merge import Merge, Side
+from service.core.step import Step, step
+from service.log.protocol import Fenced, Receipt, Session, StaleGeneration, TransactionFailed, Unreachable
+from service.settings import BatchSettings
+from service.worker.assignment import Held
+from service.worker.checkpointing import Checkpointing
+from service.worker.health import Heartbeat
+from service.worker.metrics import Metrics
+from service.worker.page_board import Board
+
+CHAIN = 4
+"""Steps that are made without a look at the group between them."""
+
+
+class _Made(NamedTuple):
+    step: Step
+    began_s: float
+    """On the monotonic clock."""
+
+
+class Stepping:
+    """One session's steps. The session is used by one thread at a time: this one's, or that of the commits."""
+
+    def __init__(
+        self,
+        session: Session,
+        batch: BatchSettings,
+        *,
+        metrics: Metrics,
+        heartbeat: Heartbeat,
+        checkpointing: Checkpointing,
+        board: Board | None,
+        stopping: Callable[[], bool],
+    ) -> None:
+        """`stopping()`: no step is made ahead any more."""
+        self._session, self._most = session, batch.max_records
+        self._metrics, self._heartbeat, self._checkpointing = metrics, heartbeat, checkpointing
+        self._board, self._stopping = board, stopping
+        self._commits = ThreadPoolExecutor(1, "commit")
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Wait until no commit is under way."""
+        self._commits.shutdown()
+
+    def chain(self, held: Held, merge: Merge, generation: int) -> int:
+        """Make steps while there is something to take, `CHAIN` at most; returns how many were committed.
+
+        Afterwards nothing is held that is not committed. Raises StaleGeneration, when the last one was taken
+        back; after Fenced, TransactionFailed and Unreachable what is held is of no use.
+        """
+        dry = merge.dry()
+        made = self._step(held, merge, self._session.drained(dry) if dry else ())
+        steps = 0
+        while made is not None:
+            self._metrics.opened()
+            opened_s = time.monotonic()
+            sent = self._commits.submit(self._session.commit, made.step.transaction, generation)
+            ahead = self._step_ahead(held, merge) if steps + 1 < CHAIN else None
+            try:
+                receipt = self._ended(sent, opened_s)
+            except StaleGeneration:
+                if ahead is not None:
+                    held.state.rollback(ahead.step.partitions)
+                held.state.rollback(made.step.partitions)
+                raise
+            self._keep(held, made, receipt)
+            steps += 1
+            made = ahead
+        return steps
+
+    def _step(self, held: Held, merge: Merge, drained: Collection[Side]) -> _Made | None:
+        began_s = time.monotonic()
+        explain = 0 if self._board is None else self._board.allowance()
+        made = step(held.state, merge, drained, self._most, explain)
+        return None if made is None else _Made(made, began_s)
+
+    def _step_ahead(self, held: Held, merge: Merge) -> _Made | None:
+        """Only a whole one, for which the session need not be asked."""
+        if merge.ready() < self._most or self._stopping():
+            return None
+        return self._step(held, merge, ())
+
+    def _ended(self, sent: Future[Receipt], opened_s: float) -> Receipt:
+        """Wait for the commit's end; the log has its own limit for that."""
+        try:
+            receipt = sent.result()
+        except StaleGeneration:
+            self._metrics.transaction("stale", time.monotonic() - opened_s)
+            self._metrics.rebuilt("stale")
+            raise
+        except (Fenced, TransactionFailed, Unreachable) as error:
+            self._metrics.transaction(
+                "fenced" if isinstance(error, Fenced) else "failed", time.monotonic() - opened_s
+            )
+            raise
+        self._metrics.transaction("committed", time.monotonic() - opened_s)
+        return receipt
+
+    def _keep(self, held: Held, made: _Made, receipt: Receipt) -> None:
+        """The step is committed: it counts from now on."""
+        done = made.step
+        held.state.committed(receipt.ends)
+        held.positions.update(done.transaction.positions)
+        for (topic, partition), end in receipt.ends.items():
+            if topic == "updates":
+                held.fold.next_offsets[partition] = end
+        self._metrics.stepped(done.facts, time.monotonic() - made.began_s, time.time())
+        if self._board is not None:
+            self._board.stepped(done.facts)
+        for partition, totals in done.totals.items():
+            self._metrics.partition(partition, totals)
+        self._heartbeat.stepped(done.partitions)
+        self._checkpointing.committed(sum(done.facts.updates.values()))
