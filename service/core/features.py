@@ -5,6 +5,7 @@ same bits on every worker. Three forms: an object of name to number, text, truth
 array of numbers (named "0", "1", ...); an array of tokens (each counts 1, repeats add up).
 """
 
+from collections import Counter
 from collections.abc import Callable, Collection, Mapping
 from math import sqrt
 from typing import Annotated, Any
@@ -125,12 +126,12 @@ def _named(value: dict[str, Any], rules: FeatureSettings) -> list[tuple[str, flo
 
 
 def _listed(value: list[Any]) -> list[tuple[str, float]]:
-    if all(type(x) is str for x in value):
-        counts: dict[str, float] = {}
-        for token in value:
-            if token == BIAS:
-                raise BadRecord("bad-features", f"token {BIAS!r} is reserved; rename the token")
-            counts[token] = counts.get(token, 0.0) + 1.0
+    if {*map(type, value)} <= {str}:
+        if BIAS in value:
+            raise BadRecord("bad-features", f"token {BIAS!r} is reserved; rename the token")
+        counts = dict.fromkeys(value, 1.0)
+        if len(counts) < len(value):
+            counts = {token: float(count) for token, count in Counter(value).items()}
         return list(counts.items())
     pairs = []
     for place, x in enumerate(value):

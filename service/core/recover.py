@@ -27,6 +27,10 @@ from service.core.messages import (
 from service.core.offsets import Offsets
 from service.core.records import Position, Record
 
+NEAR, NEAR_MS = 256, 1_000
+"""Offsets and stream time. Predictions that lie so near share a floor, hardly older than they are: a number of its
+own would take 32 bytes of each entry."""
+
 
 def read_marks(position: Position) -> Marks:
     """The marks in a committed position's metadata. Raises BadLog."""
@@ -78,6 +82,7 @@ def rebuild(
             "no outcomes record reaches to the group's offsets: `outcomes` was deleted, or made anew; restore "
             "it, or take another log.prefix and replay the inputs there"
         )
+    floor, floor_at = -NEAR, 0
     held = {entry.source: entry for entry in ledger.waiting.values() if entry.source not in resolved}
     for record in predictions:
         source = read_source(record)
@@ -88,6 +93,8 @@ def rebuild(
                     f"{_place(record)} predicts example {source}, which no outcomes record counts; {_ONLY}"
                 )
             message = read_prediction(record)
+            if record.offset - floor >= NEAR or abs(message.at - floor_at) >= NEAR_MS:
+                floor, floor_at = record.offset, message.at
             held[source] = Waiting(
                 message.id,
                 source,
@@ -95,7 +102,7 @@ def rebuild(
                 message.prediction,
                 message.model.epoch,
                 bytes(message.features),
-                record.offset,
+                floor,
                 marks.o,
                 sum(message.model.updates),
             )

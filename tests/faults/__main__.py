@@ -1,6 +1,6 @@
 """The fault suite in its full form: minutes to half an hour, on real brokers.
 
-    python -m tests.faults [B1 B2 ...] [--seed N] [--short]
+    python -m tests.faults [B1 B2 ...] [--seed N] [--short] [--client confluent]
 
 Without names everything runs. Seeds, and what each test has to report (throughput, times, kills), are
 printed as it goes; wall times come at the end. `--short` runs the form that is part of the test command.
@@ -38,12 +38,15 @@ def main() -> int:
     parser.add_argument("names", nargs="*", metavar="NAME", help=f"of {', '.join(BAR)}; default all")
     parser.add_argument("--seed", help="repeat the random choices of a run")
     parser.add_argument("--short", action="store_true", help="seconds instead of minutes")
+    parser.add_argument("--client", choices=("kafka-python", "confluent"), help="of the workers")
     asked = parser.parse_args()
     unknown = sorted(set(asked.names) - set(BAR))
     if unknown:
         parser.error(f"{', '.join(unknown)}: no such test; there are {', '.join(BAR)}")
     if asked.seed:
         os.environ["MISTAKEBOUND_SEED"] = asked.seed
+    if asked.client:
+        os.environ["MISTAKEBOUND_FAULTS_CLIENT"] = asked.client
     os.environ["MISTAKEBOUND_FAULTS_SIZE"] = "short" if asked.short else "full"
     tests = [str(HERE / test) for name in asked.names or BAR for test in BAR[name]]
     limit = "timeout=300" if asked.short else "timeout=7200"

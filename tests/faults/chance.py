@@ -1,8 +1,9 @@
-"""Chance and sizes of the runs in this folder, settable from outside.
+"""Chance, sizes and the workers' client of the runs in this folder, settable from outside.
 
 `MISTAKEBOUND_SEED` repeats a run's random choices (each test prints its seed; the processes' timing is
 not repeated). `MISTAKEBOUND_FAULTS_SIZE=full` asks for the full form of each test, which `python -m
-tests.faults` does; `MISTAKEBOUND_FAULTS_EXAMPLES` sets how many examples a run has.
+tests.faults` does; `MISTAKEBOUND_FAULTS_EXAMPLES` sets how many examples a run has. With
+`MISTAKEBOUND_FAULTS_CLIENT=confluent` workers talk to Kafka by librdkafka, while all else is as it was.
 """
 
 import os
@@ -22,6 +23,13 @@ def chance_of(name: str) -> random.Random:
 def is_full() -> bool:
     """Whether the full form was asked for."""
     return os.environ.get("MISTAKEBOUND_FAULTS_SIZE") == "full"
+
+
+def of_client(url: str) -> str:
+    """Where a worker finds this log, by the client that was asked for."""
+    if os.environ.get("MISTAKEBOUND_FAULTS_CLIENT") == "confluent":
+        return url.replace("kafka://", "kafka+confluent://")
+    return url
 
 
 def sized(short: Any, full: Any) -> Any:

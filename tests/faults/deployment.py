@@ -12,6 +12,7 @@ from service.core.records import INPUTS, Outgoing
 from service.log import open_log
 from service.log.protocol import Log, LogError
 from service.settings import LogSettings, Settings
+from tests.faults.chance import of_client
 from tests.faults.children import Child, Children, until
 from tests.faults.recount import Recount, digest, recount
 
@@ -43,7 +44,8 @@ class Deployment:
     def worker(self, *sets: str, first: str = "") -> Child:
         """Start one; `sets` and `first` are its own (see `Child`)."""
         own = [part for each in sets for part in ("--set", each)]
-        return self.children.start("run", *self.options, *own, first=first)
+        options = [of_client(each) for each in self.options]
+        return self.children.start("run", *options, *own, first=first)
 
     def send(self, records: Sequence[Outgoing]) -> None:
         assert self.log.append(records) == len(records)
