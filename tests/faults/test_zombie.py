@@ -21,8 +21,9 @@ RULES = (
     "kafka.session_timeout_ms=2000",
     "kafka.heartbeat_interval_ms=300",
 )
-SOON = "from service.log.kafka import connect; connect.TRANSACTION_MS = 3000"
-"""The broker ends a silent worker's transaction after 3 s instead of 10."""
+SOON = "from service.log.kafka import connect; connect.TRANSACTION_MS, connect.DELIVERY_MS = 3000, 2500"
+"""The broker ends a silent worker's transaction after 3 s instead of 10 (librdkafka checks that a batch is given
+up before)."""
 SURE_S = 0.5
 """Longer than a broker takes to end a transaction of which it has been told."""
 

@@ -4,12 +4,14 @@ What every log must do is asked of it in `tests/contract`; `tests/faults/test_tw
 """
 
 import sys
+from typing import Any
 
 import pytest
 
+from service.core.records import Outgoing
 from service.log import open_log
 from service.log.kafka.confluent.clients import translated_options
-from service.log.protocol import Misconfigured
+from service.log.protocol import Fenced, Log, Misconfigured
 from service.settings import LogSettings, Settings
 
 
@@ -46,3 +48,35 @@ def test_a_missing_package_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
 
     with pytest.raises(Misconfigured, match=r"pip install 'mistakebound\[confluent\]'"):
         open_log(Settings(log=LogSettings(url="kafka+confluent://127.0.0.1:9")))
+
+
+class _FencedAtLast:
+    """A client whose id is taken between its last record and its commit."""
+
+    def __init__(self, producer: Any, taker: Any) -> None:
+        self._producer, self._taker = producer, taker
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._producer, name)
+
+    def commit_transaction(self, timeout_s: float) -> None:
+        self._taker.settle()
+        self._producer.commit_transaction(timeout_s)
+
+
+def test_fenced_at_the_very_commit_is_told_as_fenced(kafka_bootstrap: str, prefix: str) -> None:
+    """librdkafka is in a fatal error then, and raises it at whatever is asked of it, its end included."""
+    settings = Settings(log=LogSettings(url=f"kafka+confluent://{kafka_bootstrap}", prefix=prefix))
+    with open_log(settings) as log:
+        log.create_topics(1, {})
+        writer, taker = _writer(log), _writer(log)
+        writer.settle()
+        writer._producer = _FencedAtLast(writer._producer, taker)
+        with pytest.raises(Fenced):
+            writer.write([Outgoing("predictions", 0, b"k", b"never")], {}, None)
+        taker.drop()
+        assert list(log.read("predictions", 0, 0)) == []
+
+
+def _writer(log: Log) -> Any:
+    return log._make_writer("taken")  # type: ignore[attr-defined]

@@ -7,6 +7,7 @@ if it was. Every error here still ends in an abort, or in a client that is throw
 
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
 from confluent_kafka import KafkaError, KafkaException, Producer, TopicPartition
@@ -172,4 +173,5 @@ class Writer:
 def discard(producer: Producer) -> None:
     """Close a client whatever its state; its unsent records are dropped."""
     producer.purge()
-    producer.flush(0)
+    with suppress(KafkaException):  # after a fatal error it says so again
+        producer.flush(0)
