@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from functools import partial
 from typing import Any
 
@@ -98,11 +99,18 @@ class Admin:
         try:
             groups = self._client.describe_groups([self._group])
             members = groups[self._group]["members"]
-            stale = [MemberToRemove(each["member_id"]) for each in members if each["client_id"] == client_id]
-            if stale:
-                self._client.remove_group_members(self._group, stale)
+            self._remove([each["member_id"] for each in members if each["client_id"] == client_id])
         except (KafkaError, KeyError):
             return
+
+    def remove(self, member: str) -> None:
+        """Have a member leave the group that cannot say so itself. Where that fails, its session times out."""
+        with suppress(KafkaError):
+            self._remove([member])
+
+    def _remove(self, members: Sequence[str]) -> None:
+        if members:
+            self._client.remove_group_members(self._group, [MemberToRemove(each) for each in members])
 
     def max_message_bytes(self, topic: Topic) -> int:
         """The topic's `max.message.bytes`."""

@@ -42,6 +42,7 @@ class ConfluentLog(KafkaLog):
             positions=self._positions,
             ends=self._ends,
             topics=self._inputs,
+            leave=self._admin.remove,
         )
 
     def _positions(self, partitions: Sequence[int]) -> dict[int, Position | None]:

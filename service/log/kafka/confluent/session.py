@@ -6,7 +6,7 @@ ever delivered from a place that was not asked for.
 """
 
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from confluent_kafka import Consumer, KafkaError, TopicPartition
@@ -42,13 +42,16 @@ class ConfluentSession:
         positions: Any,
         ends: Any,
         topics: Any,
+        leave: Callable[[str], None],
     ) -> None:
-        """`positions`, `ends` and `topics` ask the broker, as the log does for everybody."""
+        """`positions`, `ends` and `topics` ask the broker, as the log does for everybody; `leave` has it remove
+        a member from the group, by another connection."""
         self._names = names
         self._partitions = partitions
         self._writer = writer
         self._watchdog = watchdog
         self._ask_positions, self._ask_ends, self._ask_topics = positions, ends, topics
+        self._leave, self._joining = leave, True
         self._generation = self._count = 0
         self._member: Any = None
         self._assigned: frozenset[tuple[str, int]] = frozenset()
@@ -74,10 +77,12 @@ class ConfluentSession:
         # The generation's own, kept: read later, it might be a fresher one, or that of no member at all,
         # and the broker would take both.
         self._member = consumer.consumer_group_metadata()
+        self._joining = False
         self._count += 1
 
     def _on_revoke(self, consumer: Consumer, _: list[TopicPartition]) -> None:
         consumer.unassign()
+        self._joining = True
 
     def _note(self, error: KafkaError) -> None:
         if error.fatal() or error.code() in _TURNED_AWAY:
@@ -168,6 +173,9 @@ class ConfluentSession:
         """Leave the group and release the writer."""
         with self._watchdog.limit(timeout_s + STUCK_S, "leave the group"):
             self._writer.drop()
+            if self._joining and (member := self._consumer.memberid()):
+                # While a join is not answered, the broker takes nothing else on that connection, a leave neither.
+                self._leave(member)
             self._consumer.close()
 
     # --- inside -----------------------------------------------------------------------------------
@@ -198,6 +206,8 @@ class ConfluentSession:
     def _adopt(self) -> None:
         self._generation = self._count
         owned = [{p for name, p in self._assigned if name == wanted} for wanted in self._inputs]
+        if max(owned[0] | owned[1], default=0) >= self._partitions:
+            self._look_at_topics()
         if owned[0] != owned[1]:
             raise parted(*owned)
         self._owned = tuple(sorted(owned[0]))
@@ -209,10 +219,11 @@ class ConfluentSession:
         return self._names.to_broker[side[0]], side[1]
 
     def _check_topics(self) -> None:
-        now = time.monotonic()
-        if now - self._looked_s < LOOK_S:
-            return
-        self._looked_s = now
+        if time.monotonic() - self._looked_s >= LOOK_S:
+            self._look_at_topics()
+
+    def _look_at_topics(self) -> None:
+        self._looked_s = time.monotonic()
         found = self._ask_topics()
         counts = {name: each.partitions for name, each in found.items()}
         check_topics(counts, self._partitions, {name: each.id for name, each in found.items()}, self._ids)
