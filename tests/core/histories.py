@@ -211,6 +211,7 @@ class History:
                 assert result is expected
                 return
             assert decided(result.transaction) == decided(expected.transaction)
+            self._step_ahead(mine)
             if self.random.random() > 0.15:
                 break
             # The step is taken back, perhaps after some of it was written; then the same records again.
@@ -230,6 +231,13 @@ class History:
         self._compare(self._take_over())  # a restart at this transaction, from the marks alone
         if self.random.random() < 0.3:
             self.checkpoints.append(snapshot.encode(self._checkpoint()))
+
+    def _step_ahead(self, merge: Merge) -> None:
+        """Perhaps: the step after this one, made before this one is committed, and taken back."""
+        if self.random.random() < 0.3:
+            ahead = step(self.worker.state, merge, (), self.settings.batch.max_records)
+            if ahead is not None:
+                self.worker.state.rollback(ahead.partitions)
 
     def _restart(self) -> None:
         how = self.random.choice(RESTARTS)

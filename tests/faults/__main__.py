@@ -14,6 +14,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.faults.chance import CLIENT
+
 HERE = Path(__file__).parent
 
 BAR: Mapping[str, tuple[str, ...]] = {
@@ -46,7 +48,7 @@ def main() -> int:
     if asked.seed:
         os.environ["MISTAKEBOUND_SEED"] = asked.seed
     if asked.client:
-        os.environ["MISTAKEBOUND_FAULTS_CLIENT"] = asked.client
+        os.environ[CLIENT] = asked.client
     os.environ["MISTAKEBOUND_FAULTS_SIZE"] = "short" if asked.short else "full"
     tests = [str(HERE / test) for name in asked.names or BAR for test in BAR[name]]
     limit = "timeout=300" if asked.short else "timeout=7200"

@@ -25,9 +25,18 @@ def is_full() -> bool:
     return os.environ.get("MISTAKEBOUND_FAULTS_SIZE") == "full"
 
 
+CLIENT = "MISTAKEBOUND_FAULTS_CLIENT"
+
+
+def clients() -> list[str]:
+    """The clients by which workers are tried where both are: the one that was asked for, or each."""
+    asked = os.environ.get(CLIENT)
+    return [asked] if asked else ["kafka-python", "confluent"]
+
+
 def of_client(url: str) -> str:
     """Where a worker finds this log, by the client that was asked for."""
-    if os.environ.get("MISTAKEBOUND_FAULTS_CLIENT") == "confluent":
+    if os.environ.get(CLIENT) == "confluent":
         return url.replace("kafka://", "kafka+confluent://")
     return url
 

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.faults.chance import CLIENT, clients
 from tests.faults.children import Children
 from tests.faults.deployment import Deployment
 from tests.faults.prometheus import Prometheus
@@ -51,6 +52,12 @@ def on_kafka(kafka_bootstrap: str, prefix: str, children: Children) -> Iterator[
             return held.enter_context(Deployment(f"kafka://{kafka_bootstrap}", prefix, children, *sets))
 
         yield deploy
+
+
+@pytest.fixture(params=clients())
+def by_each_client(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Workers of the test talk to Kafka by this client."""
+    monkeypatch.setenv(CLIENT, request.param)
 
 
 @pytest.fixture(params=["sqlite", pytest.param("kafka", marks=pytest.mark.kafka)])

@@ -70,6 +70,7 @@ def test_a_signal_ends_an_idle_worker(deploy: Deploy) -> None:
 
 
 @pytest.mark.kafka
+@pytest.mark.usefixtures("by_each_client")
 def test_a_signal_amid_a_rebalance_ends_a_worker(on_kafka: Deploy, kafka_bootstrap: str, prefix: str) -> None:
     """The group waits for a member that does not answer: the one that is told to stop waits no longer, and is
     gone from the group at once."""

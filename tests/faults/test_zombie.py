@@ -4,6 +4,7 @@ import signal
 import time
 from random import Random
 
+import pytest
 from kafka import TopicPartition
 
 from tests.faults.chance import chance_of, examples, sized
@@ -33,6 +34,7 @@ ROUNDS = (("one", "a transaction", "early"), ("two", "a transaction", "late"), (
 Span = dict[TopicPartition, tuple[int, int]]
 
 
+@pytest.mark.usefixtures("by_each_client")
 def test_what_a_paused_worker_wrote_is_never_seen(
     on_kafka: Deploy, kafka_bootstrap: str, prefix: str
 ) -> None:
