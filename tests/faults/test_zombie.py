@@ -25,6 +25,7 @@ RULES = (
 SOON = "from service.log.kafka import connect; connect.TRANSACTION_MS, connect.DELIVERY_MS = 3000, 2500"
 """The broker ends a silent worker's transaction after 3 s instead of 10 (librdkafka checks that a batch is given
 up before)."""
+FED = 50
 SURE_S = 0.5
 """Longer than a broker takes to end a transaction of which it has been told."""
 
@@ -64,7 +65,7 @@ def test_what_a_paused_worker_wrote_is_never_seen(
                 worker.signal(signal.SIGSTOP)
             feed.to(round((0.3 + 0.6 * (number + 1) / len(rounds)) * len(records)))
             if amid == "a transaction":
-                span = paused_amid_a_transaction(fleet, zombie, transactions, chance)
+                span = paused_amid_a_transaction(fleet, feed, zombie, transactions, chance)
                 begun.append((span, transactions.written(span), woken))
                 assert begun[-1][1], "the transaction holds records"
             before = len(taken_over(worker))
@@ -81,8 +82,13 @@ def test_what_a_paused_worker_wrote_is_never_seen(
         assert transactions.open_below() == {}
 
 
-def paused_amid_a_transaction(fleet: Fleet, slot: str, transactions: Transactions, chance: Random) -> Span:
-    """Stop the worker while it has a transaction open; returns the offsets between which it wrote."""
+def paused_amid_a_transaction(
+    fleet: Fleet, feed: Feed, slot: str, transactions: Transactions, chance: Random
+) -> Span:
+    """Stop the worker while it has a transaction open; returns the offsets between which it wrote.
+
+    More is fed all the time: it may have done what there was before it is ever met at work.
+    """
     worker, deadline = fleet.workers[slot], time.monotonic() + PATIENCE_S
     while time.monotonic() < deadline:
         worker.signal(signal.SIGSTOP)
@@ -94,6 +100,7 @@ def paused_amid_a_transaction(fleet: Fleet, slot: str, transactions: Transaction
             if all(now.get(place) == span for place, span in mine.items()):
                 return mine
         worker.signal(signal.SIGCONT)
+        feed.more(FED)
         time.sleep(chance.uniform(0.01, 0.05))
     raise AssertionError(f"never stopped amid a transaction: {worker.last_words()}")
 
