@@ -197,6 +197,8 @@ class ConfluentSession:
     def _assign(self) -> None:
         self._to_assign = False
         self._consumer.assign([TopicPartition(*place, offset) for place, offset in self._placed.items()])
+        # librdkafka remembers what was paused beyond an assignment.
+        self._consumer.resume(self._fetched(self._placed.keys() - self._paused))
         self._consumer.pause(self._fetched(self._paused))
 
     def _fetched(self, places: set[tuple[str, int]]) -> list[TopicPartition]:
