@@ -4,7 +4,6 @@ Guarantees: the same as of `service.log.kafka.connect`. An option that librdkafk
 is refused by name, never ignored.
 """
 
-import logging
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -51,10 +50,10 @@ PRODUCING: Mapping[str, str] = {
 OURS_ALONE = ("bootstrap_timeout_ms", "max_poll_records", "max_block_ms", "buffer_memory")
 """Options of the kafka-python clients that remain beside; nothing here reads them."""
 
-_SILENT = logging.getLogger("librdkafka")
-"""What matters comes as an error of a call; by itself the library would also write to stderr, past our logs."""
-_SILENT.addHandler(logging.NullHandler())
-_SILENT.propagate = False
+SILENT: Mapping[str, Any] = {"log_level": 0, "log.queue": True}
+"""What matters comes as an error of a call; by itself the library would also write to stderr, past our logs. Even
+of fatal errors it tells nothing here: they wait in a queue that nobody asks. A logger of Python's would be called
+from within whatever call is under way, and confluent-kafka 2.16 has failed there for want of its `log`."""
 
 Errors = Callable[[KafkaError], None]
 
@@ -92,7 +91,7 @@ class Clients:
             "bootstrap.servers": ",".join(connection.servers),
             "metadata.max.age.ms": 30_000,
             "topic.metadata.refresh.interval.ms": 30_000,
-            "logger": _SILENT,
+            **SILENT,
         }
         self._given = translated_options(connection.given)
         self._max_request_bytes = connection.max_request_bytes
