@@ -173,11 +173,11 @@ class ConfluentSession:
         """Leave the group and release the writer."""
         with self._watchdog.limit(timeout_s + STUCK_S, "leave the group"):
             self._writer.drop()
-            joining, self._joining = self._joining, False  # a second close has nothing to leave
-            if joining and (member := self._consumer.memberid()):
+            if self._joining and (member := self._consumer.memberid()):
                 # While a join is not answered, the broker takes nothing else on that connection, a leave neither.
                 self._leave(member)
             self._consumer.close()
+            self._joining = False
 
     # --- inside -----------------------------------------------------------------------------------
 
