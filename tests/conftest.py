@@ -8,6 +8,8 @@ from collections.abc import Iterator
 
 import pytest
 
+from service.worker import redaction
+
 with warnings.catch_warnings():
     # kafka-python 3.0.12 reads its schemas at import by calls that Python 3.11 and 3.12 deprecate.
     warnings.simplefilter("ignore", DeprecationWarning)
@@ -31,6 +33,15 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if {"kafka_bootstrap", "broker"} & set(getattr(item, "fixturenames", ())):
             item.add_marker("kafka")
+
+
+@pytest.fixture(autouse=True)
+def hidden_by_this_test() -> Iterator[None]:
+    """What one test hides is no secret of the next one in the same process."""
+    before = dict(redaction._hidden)
+    yield
+    redaction._hidden.clear()
+    redaction._hidden.update(before)
 
 
 @pytest.fixture(scope="session")

@@ -14,6 +14,7 @@ from typing import Any
 
 from service.core.features import Features
 from service.core.forgetting import window_of
+from service.core.journal import Journal
 from service.core.linear import Theta, euclidean, saturate
 from service.settings import LabelValue, LearnerSettings
 
@@ -32,6 +33,8 @@ class MulticlassPerceptron:
         self.window = window_of(settings, partitions)
         self._theta: dict[LabelValue, Theta] = {one: self._sums() for one in classes}
         self._kappa: dict[LabelValue, Theta] = {one: self._sums() for one in classes}
+        self._met: Journal[tuple[dict[LabelValue, Theta], LabelValue]] = Journal()
+        """Open classes that got their sums, and where."""
 
     def _sums(self) -> Theta:
         return Theta(self._partitions) if self.window is None else self.window.theta()
@@ -73,6 +76,8 @@ class MulticlassPerceptron:
     def _of(self, thetas: dict[LabelValue, Theta], one: LabelValue) -> Theta:
         if one not in thetas:
             thetas[one] = self._sums()
+            thetas[one].begin(undoable=self._met.newest is not None)
+            self._met.note((thetas, one))
         return thetas[one]
 
     def _known(self) -> Sequence[LabelValue]:
@@ -82,6 +87,7 @@ class MulticlassPerceptron:
 
     def begin(self, undoable: bool = True) -> None:
         """What follows can be rolled back, if it is `undoable`."""
+        self._met.begin(undoable)
         for theta in self._all():
             theta.begin(undoable)
         if self.window is not None:
@@ -93,14 +99,8 @@ class MulticlassPerceptron:
             self.window.rollback()
         for theta in self._all():
             theta.rollback()
-        self._forget_unknown()
-
-    def _forget_unknown(self) -> None:
-        """An open class that is in no update does not exist."""
-        if not self._declared:
-            known = self._known()
-            self._theta = {one: self._theta[one] for one in known}
-            self._kappa = {one: self._kappa[one] for one in known}
+        for thetas, one in self._met.take_back():
+            del thetas[one]
 
     def _all(self) -> Iterable[Theta]:
         return (*self._theta.values(), *self._kappa.values())
@@ -123,6 +123,7 @@ class MulticlassPerceptron:
         for one, theta, kappa in state:
             self._of(self._theta, one).load(theta)
             self._of(self._kappa, one).load(kappa)
+        self._met.begin()
 
     def norm(self) -> float:
         """||Theta||_F."""
