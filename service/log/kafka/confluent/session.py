@@ -173,11 +173,13 @@ class ConfluentSession:
         """Leave the group and release the writer."""
         with self._watchdog.limit(timeout_s + STUCK_S, "leave the group"):
             self._writer.drop()
-            if self._joining and (member := self._consumer.memberid()):
-                # While a join is not answered, the broker takes nothing else on that connection, a leave neither.
-                self._leave(member)
+            member = self._consumer.memberid() if self._joining else None
             self._consumer.close()
             self._joining = False
+            if member:
+                # While a join is not answered, the broker takes nothing else on that connection, a leave neither.
+                # Removed before it was closed, the client would join once more.
+                self._leave(member)
 
     # --- inside -----------------------------------------------------------------------------------
 
