@@ -7,6 +7,7 @@ committed; if it is not, the step is taken back (the group moved on) or everythi
 
 import time
 from collections.abc import Callable, Iterable
+from concurrent.futures import Executor, ThreadPoolExecutor
 from typing import Literal, cast
 
 import structlog
@@ -101,8 +102,8 @@ class Worker:
             try:
                 session = self._log.join(self._slot)
                 try:
-                    with self._make_stepping(session) as stepping:
-                        self._serve(session, stepping)
+                    with ThreadPoolExecutor(1, "commit") as commits:
+                        self._serve(session, self._make_stepping(session, commits))
                     return
                 finally:
                     self._follow(())
@@ -124,9 +125,10 @@ class Worker:
             if self._stopping(False):
                 return
 
-    def _make_stepping(self, session: Session) -> Stepping:
+    def _make_stepping(self, session: Session, commits: Executor) -> Stepping:
         return Stepping(
             session,
+            commits,
             self._settings.batch,
             metrics=self._metrics,
             heartbeat=self._heartbeat,

@@ -7,9 +7,8 @@ committed.
 
 import time
 from collections.abc import Callable, Collection
-from concurrent.futures import Future, ThreadPoolExecutor
-from types import TracebackType
-from typing import NamedTuple, Self
+from concurrent.futures import Executor, Future
+from typing import NamedTuple
 
 from service.core.merge import Merge, Side
 from service.core.step import Step, step
@@ -37,6 +36,7 @@ class Stepping:
     def __init__(
         self,
         session: Session,
+        commits: Executor,
         batch: BatchSettings,
         *,
         metrics: Metrics,
@@ -45,20 +45,11 @@ class Stepping:
         board: Board | None,
         stopping: Callable[[], bool],
     ) -> None:
-        """`stopping()`: no step is made ahead any more."""
-        self._session, self._most = session, batch.max_records
+        """`commits`: of one thread, and waited for before the session is closed. `stopping()`: no step is made
+        ahead any more."""
+        self._session, self._commits, self._most = session, commits, batch.max_records
         self._metrics, self._heartbeat, self._checkpointing = metrics, heartbeat, checkpointing
         self._board, self._stopping = board, stopping
-        self._commits = ThreadPoolExecutor(1, "commit")
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        """Wait until no commit is under way."""
-        self._commits.shutdown()
 
     def chain(self, held: Held, merge: Merge, generation: int) -> int:
         """Make steps while there is something to take, `CHAIN` at most; returns how many were committed.
