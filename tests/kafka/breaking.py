@@ -1,6 +1,11 @@
-"""Ways to break the client's transactions from inside, as a bad network or broker would from outside."""
+"""Ways to break the client's transactions from inside, and its membership, as a bad network or broker would."""
 
 from typing import Any
+
+from kafka import KafkaAdminClient
+from kafka.admin import MemberToRemove
+
+from service.log.kafka import KafkaLog
 
 
 def expire(producer: Any) -> None:
@@ -15,3 +20,15 @@ def lose_a_sequence_number(producer: Any) -> None:
     """Let the broker see a gap, as after an answer that was lost: it refuses the batch and all later ones."""
     for place in producer._transaction_manager._sequence_numbers:
         producer._transaction_manager.increment_sequence_number(place, 5)
+
+
+def evict(log: KafkaLog) -> None:
+    """Remove every member, as the broker does with one that it has not heard of for long."""
+    admin = KafkaAdminClient(bootstrap_servers=log._connection.servers)
+    try:
+        members = admin.describe_groups([log._connection.group])[log._connection.group]["members"]
+        admin.remove_group_members(
+            log._connection.group, [MemberToRemove(member["member_id"]) for member in members]
+        )
+    finally:
+        admin.close()

@@ -11,8 +11,7 @@ from contextlib import contextmanager
 from typing import Any
 
 import pytest
-from kafka import KafkaAdminClient, KafkaConsumer, KafkaProducer, OffsetAndMetadata, TopicPartition
-from kafka.admin import MemberToRemove
+from kafka import KafkaConsumer, KafkaProducer, OffsetAndMetadata, TopicPartition
 from kafka.errors import CommitFailedError, KafkaError, OutOfOrderSequenceNumberError, UnknownBrokerIdError
 
 from service.core.records import Outgoing, Position, Transaction
@@ -20,7 +19,7 @@ from service.log.kafka import KafkaLog, batches, connect, outgoing, transact
 from service.log.kafka.errors import translated
 from service.log.protocol import Polled, Refused, StaleGeneration, TransactionFailed, Unreachable
 from tests.contract.worker import PATIENCE_S, Worker, example, values
-from tests.kafka.breaking import expire, lose_a_sequence_number
+from tests.kafka.breaking import evict, expire, lose_a_sequence_number
 from tests.kafka.broker import Broker
 
 RECORDS = [Outgoing("predictions", 0, b"k", b"%d" % n) for n in range(3)]
@@ -291,18 +290,6 @@ def poll_until(consumer: Any, reached: Any) -> None:
 
 
 # A partition that leaves and comes back (c24)
-
-
-def evict(log: KafkaLog) -> None:
-    """Remove every member, as the broker does with one that it has not heard of for long."""
-    admin = KafkaAdminClient(bootstrap_servers=log._connection.servers)
-    try:
-        members = admin.describe_groups([log._connection.group])[log._connection.group]["members"]
-        admin.remove_group_members(
-            log._connection.group, [MemberToRemove(member["member_id"]) for member in members]
-        )
-    finally:
-        admin.close()
 
 
 def pass_by(log: KafkaLog, worker: Worker) -> None:
