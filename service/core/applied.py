@@ -40,7 +40,7 @@ class Applied:
                     waiting = self._waiting.pop((output.partition, decision.source), None)
                     if decision.outcome == "applied" and waiting is not None:
                         raw, score, predicted = waiting
-                        x = self._model.features(raw)
+                        x = self._model.features(bytes(raw))
                         self.judged.append(Judged(x, decision.label == positive, score, predicted))
 
 

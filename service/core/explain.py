@@ -6,11 +6,11 @@ this; it is for people, and bounded in what it may cost.
 
 from itertools import islice
 
+from service.core.entries import Waiting
 from service.core.faults import BadRecord
 from service.core.features import Features
 from service.core.learners.averaged_perceptron import AveragedPerceptron
 from service.core.learners.multiclass_perceptron import MulticlassPerceptron
-from service.core.ledger import Waiting
 from service.core.linear import Linear
 from service.core.model import Model
 from service.core.status import MistakeTold, Term

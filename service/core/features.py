@@ -11,7 +11,7 @@ from math import sqrt
 from typing import Annotated, Any
 
 import msgspec
-from msgspec import Meta, Raw
+from msgspec import Meta
 
 from service.core.faults import BadRecord
 from service.settings import FeatureSettings
@@ -42,14 +42,14 @@ _numbers = msgspec.json.Decoder(dict[str, Annotated[float, Meta(ge=-LARGEST, le=
 """What nearly all features are. Whatever else they are, `read` takes or refuses."""
 
 
-def reader(rules: FeatureSettings) -> Callable[[bytes | Raw], Features]:
+def reader(rules: FeatureSettings) -> Callable[[bytes], Features]:
     """What decodes the JSON text of features by these rules.
 
     It raises BadRecord, naming the feature, the value and the remedy.
     """
     plain = not rules.scale and rules.normalize == "none"
 
-    def decode(raw: bytes | Raw) -> Features:
+    def decode(raw: bytes) -> Features:
         try:
             numbers = _numbers(raw)
         except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
@@ -63,7 +63,7 @@ def reader(rules: FeatureSettings) -> Callable[[bytes | Raw], Features]:
     return decode
 
 
-def _decoded(raw: bytes | Raw) -> Any:
+def _decoded(raw: bytes) -> Any:
     try:
         return msgspec.json.decode(raw)
     except msgspec.ValidationError as error:  # well-formed; of untyped JSON only a number can be too large

@@ -9,7 +9,8 @@ from collections.abc import Iterable
 
 from service.core.faults import BadLog
 from service.core.messages import Epoch, Update, read_update
-from service.core.model import Model, Snapshot, changed_settings
+from service.core.model import Model, changed_settings
+from service.core.model_snapshot import Snapshot
 from service.core.records import Record
 from service.settings import Settings
 

@@ -4,11 +4,12 @@ Whatever is not as it should be is a BadRecord with a reason; nothing a peer sen
 """
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
 
 import msgspec
 from msgspec import UNSET, Raw
 
+from service.core.entries import Carried
 from service.core.faults import BadRecord
 from service.core.messages import Example, Label, encode
 from service.core.records import Record
@@ -23,15 +24,6 @@ CLASS_NAMES_BYTES = 250_000
 _example = msgspec.json.Decoder(Example).decode
 _label = msgspec.json.Decoder(Label).decode
 _any = msgspec.json.Decoder().decode
-
-
-class Carried(NamedTuple):
-    """What a label record itself says of its example, for when nobody else remembers it."""
-
-    features: bytes
-    """JSON text."""
-    predicted: LabelValue | None
-    """The prediction that was published, in the declared form; None where no class was known (open classes)."""
 
 
 class InputReader:

@@ -20,56 +20,11 @@ from math import inf
 from operator import attrgetter
 from typing import Any, Generic, TypeVar
 
+from service.core.entries import Carried, Parked, Remembered, Waiting
 from service.core.facts import spelled
-from service.core.inputs import Carried
 from service.core.journal import Journal
 from service.core.messages import EXAMPLE_OUTCOMES, LABEL_OUTCOMES, Marks, Tallies, Tally
-from service.core.records import Data
 from service.settings import LabelSettings, LabelValue
-
-
-class Waiting(Data, frozen=True, gc=False):
-    """A predicted example without a label."""
-
-    id: str
-    source: int
-    """The example's offset."""
-    at: int
-    """Stream time in ms when predicted."""
-    predicted: LabelValue | None
-    """Class published; None where none was known yet."""
-    epoch: int
-    features: bytes
-    predictions_floor: int
-    """At or below the offset of its prediction record."""
-    outcomes_floor: int
-    """At or below the `outcomes` offset of the transaction that predicted it."""
-    updates: int = 0
-    """How many updates its version had folded."""
-
-
-class Parked(Data, frozen=True, gc=False):
-    """A label whose example has not come yet."""
-
-    id: str
-    offset: int
-    """The label's offset."""
-    label: LabelValue
-    at: int
-    outcomes_floor: int
-    carried: Carried | None = None
-    """What it is applied from, should no example come."""
-
-
-class Remembered(Data, frozen=True, gc=False):
-    """A resolved id. `label` is None where it expired or was evicted without one."""
-
-    id: str
-    label: LabelValue | None
-    outcomes_floor: int
-    order: int
-    """Grows with every resolution."""
-
 
 Entry = TypeVar("Entry", Waiting, Parked, Remembered)
 
@@ -165,7 +120,7 @@ class Ledger:
         """Resolved ids, in the order resolved."""
         self._parked_classes: Counter[str] = Counter()
         self._scalars: Journal[_Scalars] = Journal()
-        self.quiet_until: float = -1
+        self.quiet_until: float = -1.0
         """Until then nothing becomes overdue; see `quiet`."""
 
     # --- what is held -----------------------------------------------------------------------------
@@ -183,10 +138,10 @@ class Ledger:
         if self.overdue_example() is not None or self.overdue_label() is not None:
             return False
         waiting, parked = self._waiting.oldest(), self._parked.oldest()
-        delay = inf if self.max_delay_ms is None else self.max_delay_ms
+        delay = inf if self.max_delay_ms is None else float(self.max_delay_ms)
         self.quiet_until = min(
             (self.stream_time if waiting is None else waiting.at) + delay,
-            (self.stream_time if parked is None else parked.at) + self.parking_ms,
+            float((self.stream_time if parked is None else parked.at) + self.parking_ms),
         )
         return True
 
@@ -236,7 +191,7 @@ class Ledger:
         self._waiting.hold(waiting)
         self._parked.hold(parked)
         self._count_classes()
-        self.quiet_until = -1
+        self.quiet_until = -1.0
 
     def unpark(self, identity: str) -> Parked:
         """The parked label leaves, for its example or for good."""
@@ -294,4 +249,4 @@ class Ledger:
         for journaled in (self._waiting, self._parked, self._remembered):
             journaled.rollback()
         self._count_classes()
-        self.quiet_until = -1
+        self.quiet_until = -1.0

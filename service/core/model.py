@@ -7,7 +7,7 @@ possible model. Averaged learners also need the clock, the labelled examples of 
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from msgspec import Raw, Struct
+from msgspec import Raw
 
 from service.core import features
 from service.core.faults import BadLog, BadRecord, BadSnapshot
@@ -19,28 +19,13 @@ from service.core.learners import Learner, Score, make
 from service.core.learners.mistakes import Mistake, Mistakes
 from service.core.learners.requirements import accepted
 from service.core.messages import FORMAT, Epoch, Update, Version, encode
+from service.core.model_snapshot import Snapshot
 from service.settings import LabelValue, Settings
 
 WINDOW = 100
 """Updates of each partition that the certificate's window covers."""
 SCORE_BYTES = 26
 """A float64 as JSON, and its comma."""
-
-
-class Snapshot(Struct, frozen=True):
-    """A model's rows, names and version."""
-
-    epoch: int
-    updates: list[int]
-    clock: list[int]
-    state: Any
-    """What the learner's `dump` gave."""
-    radius: float
-    """Largest length of an example updated on, in the learner's space."""
-    decided: int
-    needed: list[int]
-    recent: Any
-    """As in `Model`."""
 
 
 class Model:
@@ -55,7 +40,7 @@ class Model:
         """Largest length of an example updated on, in the learner's own space: the R of its theorem."""
         self._binary = len(self.classes) == 2
         self._decoded = features.reader(settings.features)
-        self._newest: tuple[bytes | Raw, Features] | None = None
+        self._newest: tuple[bytes, Features] | None = None
         """Features read last, and their text: a label often comes right after its example."""
         self._check = accepted(settings)
         self.class_bytes = max((len(encode(value)) for value in self.classes), default=6 * ID_BYTES)
@@ -112,7 +97,7 @@ class Model:
         """SHA-256 of the hypothesis: equal versions, equal digests, on any worker, after any crash."""
         return self.learner.digest()
 
-    def features(self, raw: bytes | Raw) -> Features:
+    def features(self, raw: bytes) -> Features:
         """Raises BadRecord, also for what this learner does not take."""
         newest = self._newest
         if newest is not None and newest[0] is raw:
@@ -204,7 +189,7 @@ class Model:
     def _readable(self, partition: int, update: Update, based: bool) -> Features:
         """The update's features. Raises BadLog where these or its classes are none of these settings'."""
         try:
-            x = self.features(update.features)
+            x = self.features(bytes(update.features))
         except BadRecord as error:
             wrong = f"cannot be read under its settings ({error})"
         else:

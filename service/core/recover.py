@@ -13,9 +13,9 @@ from collections.abc import Iterable
 from msgspec import UNSET, DecodeError
 from msgspec.json import decode
 
+from service.core.entries import Carried, Parked, Waiting
 from service.core.faults import BadLog
-from service.core.inputs import Carried
-from service.core.ledger import Ledger, Parked, Waiting, zero
+from service.core.ledger import Ledger, zero
 from service.core.messages import (
     Decision,
     Marks,

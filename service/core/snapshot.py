@@ -11,10 +11,11 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
+from service.core.entries import Parked, Remembered, Waiting
 from service.core.faults import BadSnapshot
-from service.core.ledger import Ledger, Parked, Remembered, Waiting
+from service.core.ledger import Ledger
 from service.core.messages import Epoch, Tallies
-from service.core.model import Snapshot
+from service.core.model_snapshot import Snapshot
 from service.core.records import TOPICS
 from service.settings import LabelSettings, Settings
 

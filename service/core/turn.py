@@ -11,13 +11,12 @@ from msgspec import UNSET, Raw
 
 from service.core.counting import Counting
 from service.core.dead_letters import dead_letter
+from service.core.entries import Carried, Waiting
 from service.core.explain import Explaining
 from service.core.facts import LabelOutcome, StepCounts, Stream, spelled
 from service.core.faults import BadRecord
 from service.core.features import Features
-from service.core.inputs import Carried
 from service.core.learners import Score
-from service.core.ledger import Waiting
 from service.core.merge import Merge, Side
 from service.core.messages import Decision, Prediction, Update, Version, encode
 from service.core.open_classes import with_one_more

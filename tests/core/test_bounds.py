@@ -193,7 +193,7 @@ def test_inseparable_data_stays_within_freund_and_schapires_bound(seed: int) -> 
     model = company.auditor()
     margins = [
         (1.0 if update.label else -1.0)
-        * sum(world.separator[name] * value for name, value in model.features(update.features))
+        * sum(world.separator[name] * value for name, value in model.features(bytes(update.features)))
         for update in company.updates[0]
     ]
     for gamma in (0.05, 0.3, 1.0):

@@ -15,7 +15,8 @@ from service.core.fold import Fold
 from service.core.learners import KINDS, Learner
 from service.core.learners.requirements import unmet
 from service.core.messages import encode
-from service.core.model import Snapshot, first_epoch
+from service.core.model import first_epoch
+from service.core.model_snapshot import Snapshot
 from service.core.records import Record
 from service.core.replay import Row, replay_rows, report_of
 from tests.core.every_kind import CASES, EVERY_CASE, Case

@@ -15,7 +15,8 @@ from service.core.learners import KINDS
 from service.core.learners.requirements import unmet
 from service.core.learners.version_space import VersionSpace
 from service.core.messages import Base, Epoch, Update, Version, encode, read_update
-from service.core.model import Model, Snapshot, first_epoch
+from service.core.model import Model, first_epoch
+from service.core.model_snapshot import Snapshot
 from service.core.passes import replay_passes
 from service.core.records import Record
 from service.core.replay import Row, fresh, replay_rows, report_of

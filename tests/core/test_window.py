@@ -7,7 +7,8 @@ import msgspec
 import pytest
 
 from service.core.features import Features
-from service.core.model import WINDOW, Model, Snapshot
+from service.core.model import WINDOW, Model
+from service.core.model_snapshot import Snapshot
 from service.core.replay import Row, replay_rows
 from service.core.standing import certificate, window_certificate
 from service.settings import Settings

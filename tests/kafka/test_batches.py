@@ -9,7 +9,7 @@ from kafka import TopicPartition
 from kafka.record.memory_records import MemoryRecords, MemoryRecordsBuilder
 
 from service.core.records import Outgoing, Record
-from service.log.kafka import batches
+from service.log.kafka import batches, record_format
 
 PLACE = TopicPartition("test.predictions", 3)
 texts = st.none() | st.binary(max_size=300)
@@ -57,7 +57,7 @@ def test_what_is_written_is_read(records: list[Outgoing], size: int) -> None:
     for each in made:
         found = MemoryRecords(each)
         while (batch := found.next_batch()) is not None:
-            read += batches._decoded("predictions", 3, batch)
+            read += record_format.decoded("predictions", 3, batch)
 
     assert [(each.key, each.value, each.headers) for each in read] == [
         (record.key, record.value, record.headers) for record in records

@@ -203,7 +203,7 @@ def test_what_was_learned_before_stays(settings: Settings, tmp_path: Path) -> No
         assert log.group_positions() == positions
         for p, row in enumerate(plan.updates):
             for each in row:
-                learned.learn(p, learned.features(each.features), each.label, each.predicted)
+                learned.learn(p, learned.features(bytes(each.features)), each.label, each.predicted)
         assert fold_updates(log, settings, None).model.digest() == learned.digest()
         again = Run(log, settings).held.state
         assert [ledger.tallies.life for ledger in again.ledgers.values()] == [

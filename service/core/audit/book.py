@@ -12,7 +12,7 @@ from typing import Literal, NamedTuple
 from msgspec import UNSET, Raw
 
 from service.core.audit.counts import name_of
-from service.core.inputs import Carried
+from service.core.entries import Carried
 from service.core.messages import Decision
 from service.settings import LabelSettings, LabelValue
 

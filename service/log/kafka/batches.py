@@ -17,26 +17,12 @@ from kafka.consumer.fetcher import Fetcher, IsolationLevel
 from kafka.errors import CorruptRecordError, KafkaTimeoutError
 from kafka.producer.producer_batch import ProducerBatch
 from kafka.record.memory_records import MemoryRecordsBuilder
-from kafka.record.util import decode_varint, encode_varint
 
-from service.core.records import Headers, Outgoing, Record, Topic
+from service.core.records import Outgoing, Record, Topic
+from service.log.kafka.record_format import decoded, encoded
 
 MAGIC = 2
 """The format of batches since Kafka 0.11."""
-
-
-def _spell(number: int) -> bytes:
-    spelled = bytearray()
-    encode_varint(number, spelled.append)
-    return bytes(spelled)
-
-
-_SMALL = tuple(_spell(number) for number in range(8_192))
-_NULL = _spell(-1)
-
-
-def _varint(number: int) -> bytes:
-    return _SMALL[number] if 0 <= number < len(_SMALL) else _spell(number)
 
 
 # --- writing ----------------------------------------------------------------------------------------
@@ -75,15 +61,15 @@ def _batches(producer: Any, place: TopicPartition, records: Iterable[Outgoing]) 
     builder, buffer, count, first, newest = None, bytearray(), 0, 0, 0
     for record in records:
         stamp = now if record.timestamp_ms is None else record.timestamp_ms
-        encoded = _encoded(count, stamp - first, record)
-        if builder is None or len(buffer) + len(encoded) > size:
+        one = encoded(count, stamp - first, record)
+        if builder is None or len(buffer) + len(one) > size:
             if builder is not None:
                 yield _closed(place, builder, count, first, newest)
-            producer._ensure_valid_record_size(len(encoded))
+            producer._ensure_valid_record_size(len(one))
             builder = MemoryRecordsBuilder(MAGIC, config["compression_attrs"], size)
             buffer, count, first, newest = builder._builder._buffer, 0, stamp, stamp
-            encoded = _encoded(0, 0, record)
-        buffer += encoded
+            one = encoded(0, 0, record)
+        buffer += one
         count += 1
         newest = max(newest, stamp)
     if builder is not None:
@@ -96,22 +82,6 @@ def _closed(place: TopicPartition, builder: Any, count: int, first: int, newest:
     inner._num_records, inner._last_offset = count, count - 1
     builder._next_offset = count
     return ProducerBatch(place, builder)
-
-
-def _encoded(place: int, delay_ms: int, record: Outgoing) -> bytes:
-    """One record as it stands in a batch, at this place and so long after the first one."""
-    key, value, headers = record.key, record.value, record.headers
-    front = b"\0" + _varint(delay_ms) + _varint(place) + _text(key)
-    size = _NULL if value is None else _varint(len(value))
-    back = _varint(len(headers))
-    for name, content in headers:
-        back += _text(name.encode()) + _text(content)
-    whole = len(front) + len(size) + len(value or b"") + len(back)
-    return b"".join((_varint(whole), front, size, value or b"", back))
-
-
-def _text(content: bytes | None) -> bytes:
-    return _NULL if content is None else _varint(len(content)) + content
 
 
 # --- reading ----------------------------------------------------------------------------------------
@@ -143,7 +113,7 @@ class _Fetched(Fetcher.PartitionRecords):  # type: ignore[misc]
             if not self._hidden(batch):
                 self.bytes_read += batch.size_in_bytes
                 self.records_read += batch.records_count
-                for record in _decoded(self._topic, place.partition, batch):
+                for record in decoded(self._topic, place.partition, batch):
                     self.next_fetch_offset = record.offset + 1
                     yield record
             self.next_fetch_offset = batch.next_offset
@@ -174,45 +144,3 @@ class _Fetched(Fetcher.PartitionRecords):  # type: ignore[misc]
                 old.key,
                 old.value,
             )
-
-
-def _decoded(topic: Topic, partition: int, batch: Any) -> Iterator[Record]:
-    iter(batch)  # decompresses
-    buffer, at = bytes(batch._buffer), batch._pos
-    base, first = batch.base_offset, batch.first_timestamp
-    appended = batch.max_timestamp if batch.timestamp_type else None
-    headers: Headers
-    try:
-        for _ in range(batch.records_count):
-            size, at = decode_varint(buffer, at)
-            end = at + size
-            delay, at = decode_varint(buffer, at + 1)  # behind the attributes, of which there are none yet
-            place, at = decode_varint(buffer, at)
-            size, at = decode_varint(buffer, at)
-            key = None if size < 0 else buffer[at : (at := at + size)]
-            size, at = decode_varint(buffer, at)
-            value = None if size < 0 else buffer[at : (at := at + size)]
-            count, at = decode_varint(buffer, at)
-            headers = ()
-            for _ in range(count):
-                size, at = decode_varint(buffer, at)
-                name = buffer[at : (at := at + size)].decode()
-                size, at = decode_varint(buffer, at)
-                headers += ((name, None if size < 0 else buffer[at : (at := at + size)]),)
-            if at != end:
-                raise CorruptRecordError(
-                    f"the record at offset {base + place} is of another size than it says"
-                )
-            yield Record(
-                topic,
-                partition,
-                base + place,
-                first + delay if appended is None else appended,
-                key,
-                value,
-                headers,
-            )
-    except (IndexError, ValueError) as error:
-        if isinstance(error, UnicodeDecodeError):
-            raise
-        raise CorruptRecordError(f"the batch at offset {base} cannot be read: {error!r}") from error

@@ -1,0 +1,58 @@
+"""What a ledger holds: examples that wait for their label, labels that came first, and ids that are decided."""
+
+from typing import NamedTuple
+
+from service.core.records import Data
+from service.settings import LabelValue
+
+
+class Carried(NamedTuple):
+    """What a label record itself says of its example, for when nobody else remembers it."""
+
+    features: bytes
+    """JSON text."""
+    predicted: LabelValue | None
+    """The prediction that was published, in the declared form; None where no class was known (open classes)."""
+
+
+class Waiting(Data, frozen=True, gc=False):
+    """A predicted example without a label."""
+
+    id: str
+    source: int
+    """The example's offset."""
+    at: int
+    """Stream time in ms when predicted."""
+    predicted: LabelValue | None
+    """Class published; None where none was known yet."""
+    epoch: int
+    features: bytes
+    predictions_floor: int
+    """At or below the offset of its prediction record."""
+    outcomes_floor: int
+    """At or below the `outcomes` offset of the transaction that predicted it."""
+    updates: int = 0
+    """How many updates its version had folded."""
+
+
+class Parked(Data, frozen=True, gc=False):
+    """A label whose example has not come yet."""
+
+    id: str
+    offset: int
+    """The label's offset."""
+    label: LabelValue
+    at: int
+    outcomes_floor: int
+    carried: Carried | None = None
+    """What it is applied from, should no example come."""
+
+
+class Remembered(Data, frozen=True, gc=False):
+    """A resolved id. `label` is None where it expired or was evicted without one."""
+
+    id: str
+    label: LabelValue | None
+    outcomes_floor: int
+    order: int
+    """Grows with every resolution."""
