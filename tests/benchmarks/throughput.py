@@ -81,7 +81,7 @@ def run(contender: Contender, bootstrap: str, work: Workload, inputs: Settings) 
             "prefix": prefix,
             **names,
             "records": work.records,
-            "options": {**contender.options, "folder": folder},
+            "options": {**contender.options, "folder": folder, "partitions": work.partitions},
         }
         program = f"tests.benchmarks.contenders.{contender.program}"
         done = subprocess.run(
