@@ -1,6 +1,6 @@
 """Measure side by side, and print tables as Markdown.
 
-    python -m tests.benchmarks [throughput]   ours beside the limit, the users' loop and Quix + River
+    python -m tests.benchmarks [throughput]   ours beside the limit, the users' loop, Quix or Faust + River
     python -m tests.benchmarks confluent      ours on confluent-kafka beside its own limit and Quix + River
     python -m tests.benchmarks workloads      ours beside the limit: features, tokens, mistakes, classes
     python -m tests.benchmarks short          in two minutes: ours beside the limit and the users' loop

@@ -8,7 +8,12 @@ from pathlib import Path
 
 PINNED = {
     "quix": ("quixstreams==3.28.1", "confluent-kafka==2.12.2", "river==0.26.1"),
-    "faust": ("faust-streaming==0.15.3", "aiokafka==0.14.0", "river==0.26.1", "python-dateutil==2.9.0.post0"),
+    "faust_river": (
+        "faust-streaming==0.15.3",
+        "aiokafka==0.14.0",
+        "river==0.26.1",
+        "python-dateutil==2.9.0.post0",
+    ),
     "vowpal": ("vowpalwabbit==9.11.9",),
 }
 

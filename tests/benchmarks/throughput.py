@@ -45,6 +45,7 @@ CONTENDERS = (
     USERS,
     QUIX,
     Contender("Quix Streams + River, at least once", "quix", {"guarantee": "at-least-once"}),
+    Contender("Faust + River, at least once", "faust_river", {}),
 )
 GOALS = {LIMIT.name: 0.65, USERS.name: 1.5, QUIX.name: 1.8}
 """How many times as fast ours is to be."""

@@ -1,0 +1,80 @@
+"""Faust and River: an agent for each topic, two tables of what waits, in memory with changelogs. At least once.
+
+The model is in the process's memory: Faust keeps state by partition, and one model is not by partition.
+
+There is no contender with Faust's `processing_guarantee="exactly_once"`: its transactions leave the predictions
+out. It names a transaction by the output's partition, which it asks of the consumer, and that knows no topic it
+does not read: every prediction goes through the producer without transactions
+(https://github.com/faust-streaming/faust/issues/177, seen in 0.15.3).
+"""
+
+import asyncio
+from typing import Any
+
+import faust
+from river.linear_model import Perceptron
+
+from tests.benchmarks.contenders.task import Clock, Task
+
+
+async def main(task: Task) -> None:
+    app = faust.App(
+        f"{task.prefix}group",
+        broker=f"kafka://{task.bootstrap}",
+        store="memory://",
+        datadir=task.options["folder"],
+        processing_guarantee="at_least_once",
+        broker_commit_every=4_000,
+        consumer_auto_offset_reset="earliest",
+        producer_max_batch_size=262_144,
+        producer_linger=0.1,  # with the 5 ms of the users' loop it sends a handful at a time, and is slower
+        topic_partitions=task.options["partitions"],
+        topic_replication_factor=1,
+        web_enabled=False,
+    )
+    json_topic: dict[str, Any] = {"key_serializer": "raw", "value_serializer": "json"}
+    examples, labels = app.topic(task.examples, **json_topic), app.topic(task.labels, **json_topic)
+    output = app.topic(f"{task.prefix}predictions", **json_topic)
+    waiting, early = app.Table("waiting"), app.Table("early")
+    model, clock, labelled, mistakes, ended = Perceptron(), Clock(), 0, 0, asyncio.Event()
+
+    def learn(features: Any, predicted: Any, label: Any) -> None:
+        nonlocal labelled, mistakes
+        labelled += 1
+        mistakes += predicted != label
+        model.learn_one(features, label)
+        if labelled == task.records:
+            ended.set()
+
+    @app.agent(examples)
+    async def predict(stream: Any) -> None:
+        async for key, message in stream.items():
+            clock.start()
+            identity, features = message["id"], message["features"]
+            predicted = model.predict_one(features)
+            await output.send(key=key, value={"id": identity, "prediction": predicted, "features": features})
+            # Looked up only now: while it was sent, the label may have come.
+            if identity in early:
+                learn(features, predicted, early.pop(identity))
+            else:
+                waiting[identity] = [features, predicted]
+
+    @app.agent(labels)
+    async def match(stream: Any) -> None:
+        async for message in stream:
+            clock.start()
+            identity, label = message["id"], message["label"]
+            if identity in waiting:
+                learn(*waiting.pop(identity), label)
+            else:
+                early[identity] = label
+
+    await app.start()
+    await ended.wait()
+    await app.consumer.wait_empty()  # flushes what was sent, then commits
+    clock.done(labelled, mistakes=mistakes)
+    await app.stop()
+
+
+if __name__ == "__main__":
+    asyncio.run(main(Task.given()))
