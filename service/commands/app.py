@@ -10,6 +10,7 @@ import os
 import sys
 import traceback
 from importlib.metadata import PackageNotFoundError, version
+from importlib.util import find_spec
 from typing import Annotated, Any
 
 import typer
@@ -105,7 +106,10 @@ def _version(wanted: bool) -> None:
             number = version("mistakebound")
         except PackageNotFoundError:
             number = "(not installed)"
-        print(f"mistakebound {number}")
+        # Looked for, not imported: this is all that is wanted.
+        step = find_spec("service.core.step")
+        interpreted = step is None or (step.origin or "").endswith(".py")
+        print(f"mistakebound {number}{'' if interpreted else ', compiled'}")
         raise typer.Exit
 
 

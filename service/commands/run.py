@@ -1,5 +1,6 @@
 """`run`: the worker, until it is told to stop."""
 
+import gc
 from typing import Annotated, get_args
 
 import typer
@@ -44,6 +45,7 @@ def run(
     tls_of(settings.http)  # before the log is touched
     with stop_on_signals() as stop, opened(settings) as reached:
         require_learner(settings, reached.partitions)
+        gc.freeze()  # what is there now stays: each look through it for garbage would hold a step up
         work(
             reached,
             settings,

@@ -29,9 +29,13 @@ from tests.kafka.broker import Broker
 
 SHORT = (throughput.LIMIT, throughput.OURS, throughput.USERS)
 COMPARED = {
-    "throughput": (throughput.CONTENDERS, throughput.OURS, throughput.GOALS),
-    "short": (SHORT, throughput.OURS, throughput.GOALS),
-    "confluent": (throughput.CONFLUENT_CONTENDERS, throughput.CONFLUENT, throughput.CONFLUENT_GOALS),
+    "throughput": (throughput.CONTENDERS, (throughput.OURS, throughput.COMPILED), throughput.GOALS),
+    "short": (SHORT, (throughput.OURS,), throughput.GOALS),
+    "confluent": (
+        throughput.CONFLUENT_CONTENDERS,
+        (throughput.CONFLUENT, throughput.CONFLUENT_COMPILED),
+        throughput.CONFLUENT_GOALS,
+    ),
 }
 ROUNDS = {"workloads": 3, "short": 3}
 RECORDS = {"confluent": 100_000, "short": 20_000}
@@ -61,8 +65,9 @@ def main() -> int:
             return 0
         contenders, ours, goals = COMPARED[given.what]
         found = throughput.interleaved(_chosen(contenders, work, given.only), bootstrap, work, rounds)
-        print(f"\n{throughput.table(found, ours.name)}")
-        print(f"\n{throughput.against(found, ours.name, goals)}")
+        for each in ours:
+            print(f"\n{throughput.table(found, each.name)}")
+            print(f"\n{throughput.against(found, each.name, goals)}")
     return 0
 
 

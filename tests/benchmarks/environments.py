@@ -1,10 +1,14 @@
-"""Environments of contenders whose requirements do not go with ours: made once, pinned, in the user's cache."""
+"""What contenders run in: environments whose requirements do not go with ours, pinned, and ours, compiled. Made once, in
+the user's cache."""
 
 import hashlib
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
+
+from tests import compiled
 
 PINNED = {
     "quix": ("quixstreams==3.28.1", "confluent-kafka==2.12.2", "river==0.26.1"),
@@ -22,9 +26,7 @@ def python(contender: str) -> str:
     """The interpreter of a contender's environment; ours where it needs no other."""
     if contender not in PINNED:
         return sys.executable
-    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "mistakebound"
-    digest = hashlib.sha256(" ".join((sys.version, *PINNED[contender])).encode()).hexdigest()[:12]
-    folder = cache / f"{contender}-{digest}"
+    folder = _kept(contender, " ".join(PINNED[contender]).encode())
     found = folder / "bin" / "python"
     if not (folder / "whole").exists():
         apart = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
@@ -32,3 +34,22 @@ def python(contender: str) -> str:
         subprocess.run([str(found), "-m", "pip", "install", "-q", *PINNED[contender]], check=True, env=apart)
         (folder / "whole").touch()
     return str(found)
+
+
+def compiled_checkout() -> Path:
+    """A checkout of these sources with compiled modules, made once."""
+    sources = (compiled.ROOT / "pyproject.toml", *sorted((compiled.ROOT / "service").rglob("*.py")))
+    programs = sorted((compiled.ROOT / "tests" / "benchmarks").rglob("*.py"))
+    folder = _kept("compiled", b"".join(path.read_bytes() for path in (*sources, *programs)))
+    if not (folder / "whole").exists():
+        shutil.rmtree(folder, ignore_errors=True)
+        compiled.checkout(folder)
+        (folder / "whole").touch()
+    return folder
+
+
+def _kept(name: str, content: bytes) -> Path:
+    """The folder in the user's cache for what is made of this content."""
+    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "mistakebound"
+    digest = hashlib.sha256(sys.version.encode() + content).hexdigest()[:12]
+    return cache / f"{name}-{digest}"

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from kafka.errors import CorruptRecordError
-from kafka.record.util import decode_varint, encode_varint
+from kafka.record.util import encode_varint
 
 from service.core.records import Headers, Outgoing, Record, Topic
 
@@ -43,42 +43,56 @@ def _text(content: bytes | None) -> bytes:
 
 
 def decoded(topic: Topic, partition: int, batch: Any) -> Iterator[Record]:
+    """The records of one of the client's batches. Raises CorruptRecordError where its bytes are none."""
     iter(batch)  # decompresses
-    buffer, at = bytes(batch._buffer), batch._pos
-    base, first = batch.base_offset, batch.first_timestamp
-    appended = batch.max_timestamp if batch.timestamp_type else None
-    headers: Headers
+    buffer, at = bytes(batch._buffer), int(batch._pos)
+    base, first = int(batch.base_offset), int(batch.first_timestamp)
+    appended: int | None = batch.max_timestamp if batch.timestamp_type else None
     try:
-        for _ in range(batch.records_count):
-            size, at = decode_varint(buffer, at)
+        for _ in range(int(batch.records_count)):
+            size, at = _number(buffer, at)
             end = at + size
-            delay, at = decode_varint(buffer, at + 1)  # behind the attributes, of which there are none yet
-            place, at = decode_varint(buffer, at)
-            size, at = decode_varint(buffer, at)
-            key = None if size < 0 else buffer[at : (at := at + size)]
-            size, at = decode_varint(buffer, at)
-            value = None if size < 0 else buffer[at : (at := at + size)]
-            count, at = decode_varint(buffer, at)
-            headers = ()
+            delay, at = _number(buffer, at + 1)  # behind the attributes, of which there are none yet
+            place, at = _number(buffer, at)
+            key, at = _content(buffer, at)
+            value, at = _content(buffer, at)
+            count, at = _number(buffer, at)
+            headers: Headers = ()
             for _ in range(count):
-                size, at = decode_varint(buffer, at)
-                name = buffer[at : (at := at + size)].decode()
-                size, at = decode_varint(buffer, at)
-                headers += ((name, None if size < 0 else buffer[at : (at := at + size)]),)
+                name, at = _content(buffer, at)
+                content, at = _content(buffer, at)
+                headers += (((name or b"").decode(), content),)
             if at != end:
                 raise CorruptRecordError(
                     f"the record at offset {base + place} is of another size than it says"
                 )
-            yield Record(
-                topic,
-                partition,
-                base + place,
-                first + delay if appended is None else appended,
-                key,
-                value,
-                headers,
-            )
+            stamp = first + delay if appended is None else appended
+            yield Record(topic, partition, base + place, stamp, key, value, headers)
     except (IndexError, ValueError) as error:
         if isinstance(error, UnicodeDecodeError):
             raise
         raise CorruptRecordError(f"the batch at offset {base} cannot be read: {error!r}") from error
+
+
+def _number(buffer: bytes, at: int) -> tuple[int, int]:
+    """A signed number of at most 64 bits, and where it ends. Raises IndexError, ValueError."""
+    byte = buffer[at]
+    at += 1
+    found, shift = byte & 0x7F, 7
+    while byte > 0x7F:
+        if shift > 63:
+            raise ValueError("a number is longer than 64 bits")
+        byte = buffer[at]
+        at += 1
+        found |= (byte & 0x7F) << shift
+        shift += 7
+    return (found >> 1) ^ -(found & 1), at
+
+
+def _content(buffer: bytes, at: int) -> tuple[bytes | None, int]:
+    """Bytes with their length before them, and where they end; None where there are none."""
+    size, start = _number(buffer, at)
+    if size < 0:
+        return None, start
+    end = start + size
+    return buffer[start:end], end

@@ -3,6 +3,7 @@
 `options.scheme` is that of `log.url`: `kafka` (default) or `kafka+confluent`.
 """
 
+import gc
 from typing import Any
 
 from service.log import open_log
@@ -62,6 +63,7 @@ def main(task: Task) -> None:
 
     session.poll = timed
     with open_log(settings) as log:
+        gc.freeze()  # as the command does
         work(log, settings, lambda idle: ended, log_format="json", log_level="error", stepped=stepped)
 
 
