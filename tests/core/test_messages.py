@@ -1,6 +1,7 @@
 """The worker's messages: floats keep their bits, schemas describe what is really written."""
 
 import json
+from functools import cache
 from itertools import count
 from struct import pack
 from typing import Any
@@ -94,10 +95,15 @@ def test_a_scores_bits_survive_the_prediction(weight: float, value: float) -> No
 # --- schemas ----------------------------------------------------------------------------------------
 
 
-def check(topic: Topic, value: Any) -> None:
+@cache
+def validator(topic: Topic) -> jsonschema.Draft202012Validator:
     schema = schemas()[topic]
     jsonschema.Draft202012Validator.check_schema(schema)
-    jsonschema.Draft202012Validator(schema).validate(value)
+    return jsonschema.Draft202012Validator(schema)
+
+
+def check(topic: Topic, value: Any) -> None:
+    validator(topic).validate(value)
 
 
 @pytest.mark.parametrize("topic", ["predictions", "outcomes", "updates"])

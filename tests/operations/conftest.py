@@ -4,7 +4,16 @@ from collections.abc import Iterator
 
 import pytest
 
+from service.worker import loop
 from tests.operations.object_store import Store, running
+
+
+@pytest.fixture(scope="package", autouse=True)
+def asked_often() -> Iterator[None]:
+    """Nobody writes to the logs of these tests but the tests: that nothing more comes is clear at once."""
+    with pytest.MonkeyPatch.context() as changed:
+        changed.setattr(loop, "POLL_S", 0.02)
+        yield
 
 
 @pytest.fixture(scope="session")

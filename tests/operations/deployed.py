@@ -52,9 +52,14 @@ def image_environment() -> dict[str, str]:
     return dict(pair.split("=", 1) for rest in image("ENV") for pair in rest.split())
 
 
+def read_yaml(path: Path) -> Any:
+    """One document, read in C: in Python it takes a second in all."""
+    return yaml.load(path.read_text(), yaml.CSafeLoader)
+
+
 def compose() -> dict[str, Any]:
     """The compose project, anchors and merges resolved."""
-    found: dict[str, Any] = yaml.safe_load((ROOT / "docker-compose.yml").read_text())
+    found: dict[str, Any] = read_yaml(ROOT / "docker-compose.yml")
     return found
 
 
@@ -72,7 +77,7 @@ def environment_of(service: str) -> dict[str, str]:
 
 def rules() -> list[dict[str, Any]]:
     """Every recording and alert rule."""
-    document = yaml.safe_load((PROMETHEUS / "rules.yml").read_text())
+    document = read_yaml(PROMETHEUS / "rules.yml")
     return [rule for group in document["groups"] for rule in group["rules"]]
 
 

@@ -26,7 +26,7 @@ def metrics() -> Metrics:
 PAGES = {"/": lambda: (b"<!doctype html>", "text/html; charset=utf-8")}
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def server() -> Iterator[Server]:
     with serve("127.0.0.1:0", metrics(), lambda: READY, PAGES) as served:
         yield served

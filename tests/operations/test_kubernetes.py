@@ -18,7 +18,7 @@ from service.commands.consistency import require_for_run
 from service.commands.settings_keys import keys
 from service.worker.http import parse_address
 from service.worker.process import DRAIN_S
-from tests.operations.deployed import ROOT, image, image_environment, image_exec
+from tests.operations.deployed import ROOT, image, image_environment, image_exec, read_yaml
 
 FOLDER = ROOT / "deploy" / "kubernetes"
 VERSIONS = ("1.31", "1.37")
@@ -28,14 +28,14 @@ WORKLOADS = ("StatefulSet", "Job")
 
 @cache
 def kustomization() -> dict[str, Any]:
-    found: dict[str, Any] = yaml.safe_load((FOLDER / "kustomization.yaml").read_text())
+    found: dict[str, Any] = read_yaml(FOLDER / "kustomization.yaml")
     return found
 
 
 @cache
 def manifests() -> dict[str, dict[str, Any]]:
     """What the kustomization names, by kind; the ConfigMap as it generates it."""
-    found = [yaml.safe_load((FOLDER / name).read_text()) for name in kustomization()["resources"]]
+    found = [read_yaml(FOLDER / name) for name in kustomization()["resources"]]
     (generated,) = kustomization()["configMapGenerator"]
     content = {name: (FOLDER / name).read_text() for name in generated["files"]}
     found.append(
