@@ -1,12 +1,14 @@
 """What every test may ask for: a real broker, and a prefix of its own on it."""
 
 import contextlib
+import gc
 import os
 import uuid
 import warnings
 from collections.abc import Iterator
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 from service.worker import redaction
 
@@ -16,7 +18,19 @@ with warnings.catch_warnings():
     import kafka  # noqa: F401
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--long", action="store_true", help="run the tests that take their time, too")
+
+
 def pytest_configure(config: pytest.Config) -> None:
+    # Properties are judged by what they find, never by how long a busy machine takes to find it.
+    settings.register_profile(
+        "ours",
+        deadline=None,
+        suppress_health_check=[HealthCheck.too_slow],
+        max_examples=100 if config.getoption("--long") else 10,
+    )
+    settings.load_profile("ours")
     # kafka-python 3.0.12 leaves sockets that were still connecting when it failed, or was closed, to the
     # garbage collector: within a test, or after the last one.
     connecting = r"unclosed <socket.socket fd=\d+, family=2, type=1, proto=6,"
@@ -29,10 +43,25 @@ def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
     return (os.cpu_count() or 1) + 1
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+@pytest.hookimpl(wrapper=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> Iterator[None]:
     for item in items:
         if {"kafka_bootstrap", "broker"} & set(getattr(item, "fixturenames", ())):
             item.add_marker("kafka")
+    yield  # every folder has marked its own by then
+    if not config.getoption("--long"):
+        left_out = [item for item in items if _may_be_left_out(item)]
+        items[:] = [item for item in items if not _may_be_left_out(item)]
+        config.hook.pytest_deselected(items=left_out)
+
+
+def pytest_collection_finish() -> None:
+    gc.freeze()  # what is there by now stays: no need to look through it again and again
+
+
+def _may_be_left_out(item: pytest.Item) -> bool:
+    # Who has a broker has time: a test on it is never left out by the way.
+    return item.get_closest_marker("long") is not None and item.get_closest_marker("kafka") is None
 
 
 @pytest.fixture(autouse=True)

@@ -491,7 +491,7 @@ def _first_failure(copy: Path, kind: str) -> str:
                 "test_figures.py": "published or trace or known",
             }
             select = ["-k", chosen.get(file, words)]
-            pytest.main(["-x", "-q", "-p", "no:cacheprovider", *select, str(path)], plugins=[first])
+            pytest.main(["--long", "-x", "-q", "-p", "no:cacheprovider", *select, str(path)], plugins=[first])
     return first.name
 
 

@@ -90,6 +90,7 @@ def test_a_kill_between_outputs_and_positions_leaves_nothing(log: Log, path: Pat
     assert [record.offset for record in log.read("predictions", 0, 0)] == [0]
 
 
+@pytest.mark.long
 @pytest.mark.faults
 def test_kills_at_any_moment_leave_whole_transactions(log: Log, path: Path) -> None:
     """After each kill positions and outputs agree, and what the child reported as committed is there."""
@@ -106,6 +107,7 @@ def test_kills_at_any_moment_leave_whole_transactions(log: Log, path: Path) -> N
             assert [values(log, topic, partition) for partition in (0, 1)] == [expected, expected]
 
 
+@pytest.mark.long
 def test_a_worker_in_another_process_is_fenced(log: Log, path: Path) -> None:
     """A session that joins here, under any slot, ends the child's; what it has written stays."""
     with child(COMMITS_FOR_EVER, path) as process:
@@ -119,6 +121,7 @@ def test_a_worker_in_another_process_is_fenced(log: Log, path: Path) -> None:
     assert values(log, "predictions", 0)[-1] == b"%d" % committed.examples
 
 
+@pytest.mark.long
 def test_two_processes_may_write_at_the_same_time(log: Log, path: Path) -> None:
     """While the child commits, appends from several threads here are neither lost nor torn."""
     with child(COMMITS_FOR_EVER, path) as process:
@@ -143,6 +146,7 @@ def test_two_processes_may_write_at_the_same_time(log: Log, path: Path) -> None:
     assert len(values(log, "labels", 0)) == 200
 
 
+@pytest.mark.long
 def test_processes_may_create_the_log_at_the_same_time(path: Path) -> None:
     """Exactly one makes each topic; nobody fails."""
     create = (

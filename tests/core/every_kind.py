@@ -1,6 +1,6 @@
 """Every learner in every form that is worth a test: valid settings, and examples that suit it."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from random import Random
 from typing import Any
@@ -172,4 +172,26 @@ CASES: Mapping[str, Case] = {
 }
 assert {case.kind for case in CASES.values()} == set(KINDS)
 
-EVERY_CASE = pytest.mark.parametrize("case", CASES.values(), ids=list(CASES))
+FORMS = {case.kind: name for name, case in reversed(CASES.items())}
+"""One form of each kind: the first in the table."""
+MORE = (
+    "perceptron, open classes",
+    "averaged perceptron, three classes",
+    "kernel perceptron, budget",
+    "littlestone winnow, zero",
+    "elimination, disjunctions",
+)
+"""Forms with a state of another make."""
+
+
+QUICK = (*FORMS.values(), "perceptron, open classes")
+
+
+def parameters(names: Iterable[str]) -> list[Any]:
+    """Cases by name; without --long one of each kind, and one of open classes."""
+    return [
+        pytest.param(CASES[name], id=name, marks=() if name in QUICK else pytest.mark.long) for name in names
+    ]
+
+
+EVERY_CASE = pytest.mark.parametrize("case", parameters(CASES))

@@ -26,6 +26,7 @@ from tests.core.histories import History
 PARTITIONS = 2
 
 
+@pytest.mark.long
 def test_random_histories_are_clean() -> None:
     """Every outcome, restarts in every way, aborted transactions, any learner: nothing is found."""
     checked: Counter[str] = Counter()
@@ -139,7 +140,9 @@ def test_every_learner_is_clean(case: Case) -> None:
 
 @pytest.fixture(scope="module")
 def _made() -> Made:
-    return Made()
+    made = Made()
+    assert made.log.audit(made.checkpoint()).first == []
+    return made
 
 
 @pytest.fixture
@@ -147,7 +150,6 @@ def made(_made: Made) -> Made:
     """Work of two partitions; a test may alter its topics."""
     made = copy(_made)
     made.log = deepcopy(_made.log)
-    assert made.log.audit(made.checkpoint()).first == []
     return made
 
 
@@ -438,6 +440,7 @@ def moved(value: Any, up: bool) -> Any:
     return 0 if value is None else value + "?"
 
 
+@pytest.mark.long
 def test_any_altered_value_is_found(made: Made) -> None:
     """Of any field of any topic, by the least that it can be altered; but lower marks are safe."""
     random = Random(7)

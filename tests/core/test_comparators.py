@@ -5,9 +5,8 @@ from math import atan2, cos, exp, log, pi, sin
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
-from river import linear_model, optim
 
 from service.core.applied import Applied
 from service.core.comparators import Judged, compare
@@ -19,6 +18,7 @@ from service.core.model import Model
 from service.core.recording import begin, encode, encode_header
 from service.core.replay import Row, as_stream, replay_records, replay_rows
 from service.settings import Settings
+from tests.tries import tried
 
 from .test_figures import standardised
 
@@ -45,8 +45,11 @@ def test_the_last_label_is_predicted_again() -> None:
     assert last_label([]) == []
 
 
+@pytest.mark.long
 def test_logistic_regression_is_rivers_step_by_step() -> None:
     """Same scores on the pages, with an intercept that learns at the same rate."""
+    from river import linear_model, optim  # takes a second
+
     model = linear_model.LogisticRegression(optim.SGD(0.1), intercept_lr=0.1)
     examples = [((*row.features.items(), (BIAS, 1.0)), row.label) for row in standardised()]
     scores = logistic_regression(examples)
@@ -78,7 +81,7 @@ def test_no_loss_overflows() -> None:
 
 
 @given(points)
-@settings(max_examples=60, deadline=None)
+@tried(60)
 def test_the_best_margin_is_that_of_a_search_over_all_directions(data: Any) -> None:
     """In the plane, through the origin: a direction either orthogonal to a difference, or along a point."""
     found = best_separator(plane(data))

@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from structlog.testing import capture_logs
 
@@ -19,15 +19,16 @@ from service.core.model import first_epoch
 from service.core.model_snapshot import Snapshot
 from service.core.records import Record
 from service.core.replay import Row, replay_rows, report_of
-from tests.core.every_kind import CASES, EVERY_CASE, Case
+from tests.core.every_kind import CASES, EVERY_CASE, Case, parameters
 from tests.core.feeding import Feeder
 from tests.core.histories import History, bits
+from tests.tries import long, tried
 
 reals = st.floats(-1e6, 1e6)
 wholes = st.integers(-8, 8).map(float)
 """Small whole numbers add up exactly, so orders and groupings of additions cannot matter."""
 
-few = settings(max_examples=5, deadline=None)
+few = tried(5)
 
 
 def said(learner: Learner, probes: Iterable[Any] = ((("a", 1.0), ("b", 1.0)), (("d", 1.0),), ())) -> Any:
@@ -132,7 +133,7 @@ def test_two_steps_are_taken_back_one_after_the_other(case: Case, data: Any) -> 
     assert said(one) == said(without_any)
 
 
-@pytest.mark.parametrize("partitions", [1, 3])
+@pytest.mark.parametrize("partitions", [3, *long(1)])
 @EVERY_CASE
 @few
 @given(data=st.data())
@@ -215,12 +216,11 @@ COMMUTATIVE = [
 """Under a window it matters which updates are the last."""
 
 
-@pytest.mark.parametrize("name", COMMUTATIVE)
+@pytest.mark.parametrize("case", parameters(COMMUTATIVE))
 @few
 @given(data=st.data())
-def test_the_fold_commutes(name: str, data: Any) -> None:
+def test_the_fold_commutes(case: Case, data: Any) -> None:
     """Where additions are exact, any order of the updates gives the same state: it is their sum, or meet."""
-    case = CASES[name]
     log = data.draw(case.updates(wholes))
     one, other = case.learner(3), case.learner(3)
     for update in log:
@@ -231,12 +231,11 @@ def test_the_fold_commutes(name: str, data: Any) -> None:
     assert one.digest() == other.digest()
 
 
-@pytest.mark.parametrize("name", COMMUTATIVE)
+@pytest.mark.parametrize("case", parameters(COMMUTATIVE))
 @few
 @given(data=st.data())
-def test_the_hypothesis_does_not_depend_on_who_owned_the_examples(name: str, data: Any) -> None:
+def test_the_hypothesis_does_not_depend_on_who_owned_the_examples(case: Case, data: Any) -> None:
     """Dealt to other partitions, the same updates give the same digest."""
-    case = CASES[name]
     log = data.draw(case.updates(wholes))
     one, other = case.learner(3), case.learner(3)
     for update in log:
@@ -249,7 +248,7 @@ def test_the_hypothesis_does_not_depend_on_who_owned_the_examples(name: str, dat
 
 
 @EVERY_CASE
-@pytest.mark.parametrize("wished", [1, 3])
+@pytest.mark.parametrize("wished", [3, *long(1)])
 def test_the_fold_of_the_log_is_the_workers_own_model(case: Case, wished: int) -> None:
     """To the bit, with the version and the radius, from the records of `updates` alone."""
     partitions = case.partitions(wished)
@@ -307,7 +306,7 @@ def test_a_restart_anywhere_goes_on_to_the_same_bits(case: Case) -> None:
 
 
 @EVERY_CASE
-@pytest.mark.parametrize("delay", [0, 7])
+@pytest.mark.parametrize("delay", [7, *long(0)])
 def test_the_same_rows_give_the_same_report(case: Case, delay: int) -> None:
     """Byte for byte; at any partition count the same counts of mistakes, where there may be several."""
     told = [
@@ -319,7 +318,7 @@ def test_the_same_rows_give_the_same_report(case: Case, delay: int) -> None:
 
 
 @pytest.mark.parametrize(
-    "case", [case for case in CASES.values() if (case.settings.learner.window or inf) > 2]
+    "case", parameters(name for name, case in CASES.items() if (case.settings.learner.window or inf) > 2)
 )
 def test_it_learns(case: Case) -> None:
     """On labels that follow its own kind of rule it is wrong less often later on than at random."""

@@ -8,13 +8,13 @@ from typing import Any
 
 import numpy as np
 import pytest
-from river import datasets, linear_model, preprocessing
-from sklearn.linear_model import Perceptron as SklearnPerceptron
+from river import datasets, preprocessing
 
 from service.core.replay import Row, replay_rows, report_of
 from service.core.report import Report
 from service.core.state import State
 from service.settings import Settings
+from tests.tries import long
 
 PERCEPTRON = {"kind": "perceptron"}
 AVERAGED = {"kind": "averaged-perceptron"}
@@ -104,7 +104,7 @@ def test_the_order_of_labels_alone_decides_the_updates_of_rescore(delay: int) ->
     assert late.model == at_once.model
 
 
-@pytest.mark.parametrize("partitions", [1, 4, 7])
+@pytest.mark.parametrize("partitions", [4, *long(1, 7)])
 @pytest.mark.parametrize(("rows", "mistakes"), [(standardised, 138), (raw, 145)])
 def test_the_average_is_the_same_on_any_number_of_partitions(
     partitions: int, rows: Any, mistakes: int
@@ -120,8 +120,11 @@ def test_always_the_majority_so_far_makes_554_mistakes() -> None:
     assert told(standardised(), AVERAGED).baselines["majority"].mistakes == 554
 
 
+@pytest.mark.long
 def test_scikit_learns_perceptron_has_the_same_weights_after_every_row() -> None:
     """Two implementations that share no line, step by step: prediction and weights."""
+    from sklearn.linear_model import Perceptron as SklearnPerceptron  # takes two seconds
+
     oracle, names = SklearnPerceptron(shuffle=False), list(raw()[0].features)
     mistakes = 0
     settings = Settings.model_validate({"learner": PERCEPTRON})
@@ -145,8 +148,11 @@ def test_scikit_learns_perceptron_has_the_same_weights_after_every_row() -> None
     assert mistakes == 177
 
 
+@pytest.mark.long
 def test_rivers_perceptron_errs_on_the_same_rows() -> None:
     """River too predicts negative at a score of 0, and updates there whatever the label."""
+    from river import linear_model  # takes a second
+
     oracle = linear_model.Perceptron()
     settings = Settings.model_validate({"learner": PERCEPTRON})
     counts: list[int] = []

@@ -17,6 +17,7 @@ from service.core.replay import Row, as_stream, fresh
 from service.core.step import step
 from service.settings import Settings
 from tests.core.histories import bits
+from tests.tries import long
 
 KINDS = ("perceptron", "averaged-perceptron", "winnow", "balanced-winnow")
 
@@ -281,7 +282,7 @@ def interleaved(random: Random, logs: dict[int, list[Record]]) -> Iterable[tuple
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("partitions", [1, 2, 5])
+@pytest.mark.parametrize("partitions", [2, *long(1, 5)])
 def test_the_fold_is_the_workers_own_model_to_the_bit(kind: str, partitions: int) -> None:
     """Rows, sums and digest are equal, in any interleaving of the partitions; so are the numbers."""
     updates = 0

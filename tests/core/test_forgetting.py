@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from service.core.fold import Fold
@@ -25,11 +25,12 @@ from service.core.standing import certificate, standing
 from service.settings import Settings
 from tests.core.feeding import Feeder
 from tests.core.histories import bits
+from tests.tries import long, tried
 
 LINEAR = [name for name, kind in KINDS.items() if "window" in kind.parameters]
 values = st.floats(-1e9, 1e9)
 vectors = st.dictionaries(st.sampled_from("abc"), values, max_size=3).map(lambda x: tuple(x.items()))
-few = settings(max_examples=25, deadline=None)
+few = tried(25)
 
 
 def of(window: int | None, kind: str = "perceptron", **learner: Any) -> Settings:
@@ -268,7 +269,7 @@ def logged(random: Random, partitions: int, settings: Settings) -> tuple[Model, 
     return feeder.model, logs
 
 
-@pytest.mark.parametrize("kind", ["perceptron", "averaged-perceptron", "balanced-winnow"])
+@pytest.mark.parametrize("kind", ["averaged-perceptron", *long("perceptron", "balanced-winnow")])
 def test_any_reader_of_the_log_holds_the_same_bits(kind: str) -> None:
     """In any pieces, in any interleaving, from a snapshot anywhere on the way."""
     for seed in range(8):

@@ -15,6 +15,7 @@ from service.core.learners import Learner, make
 from service.core.linear import digest, saturate
 from service.core.model import Model
 from service.settings import Settings
+from tests.tries import long
 
 NAMES = ("a", "b", "c", "BIAS")
 TIED = pytest.mark.parametrize(
@@ -231,7 +232,7 @@ def test_balanced_winnow_is_winnow_on_both_signs(stream: list[tuple[Features, bo
 
 
 @ADDING
-@pytest.mark.parametrize("positive", [True, False])
+@pytest.mark.parametrize("positive", [True, *long(False)])
 @pytest.mark.parametrize("more", [{}, {"eta": 1e300, "initial_weight": 1e300}])
 def test_no_weight_overflows_and_theta_goes_on_counting(
     kind: str, positive: bool, more: dict[str, float]

@@ -15,6 +15,7 @@ from tests.core.every_kind import CASES
 from tests.core.feeding import Fed, Feeder
 from tests.core.histories import History
 from tests.core.test_sizes import size
+from tests.tries import long
 
 LONGEST = 128
 """Bytes of a class's name, at most; as JSON a control character takes six."""
@@ -71,7 +72,7 @@ def test_a_step_taken_back_takes_its_classes_back() -> None:
     assert set(f.ledger.parked_classes) == {"b"}
 
 
-@pytest.mark.parametrize("largest", [1_000_000, 60_000])
+@pytest.mark.parametrize("largest", [60_000, *long(1_000_000)])
 @pytest.mark.parametrize("first", ["labels", "examples"])
 def test_no_class_names_make_the_tallies_too_large(first: str, largest: int) -> None:
     """1,000 names of 128 control characters would: those beyond the limit are dead letters, the rest goes on."""
@@ -94,6 +95,7 @@ def test_no_class_names_make_the_tallies_too_large(first: str, largest: int) -> 
     assert reasons(f.feed(f.label("again", 2, names[0]))) == []
 
 
+@pytest.mark.long
 def test_random_histories_keep_the_limit_and_the_audit_agrees() -> None:
     """Labels early, late, twice and unmatched, restarts in every way: never a class too many, no finding."""
     refused = 0

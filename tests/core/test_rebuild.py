@@ -15,7 +15,7 @@ from typing import Any
 
 import msgspec
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 from structlog.testing import capture_logs
 
@@ -30,19 +30,21 @@ from service.settings import LabelSettings
 from tests.core.feeding import Feeder
 from tests.core.histories import History
 from tests.core.memory_log import MemoryLog
+from tests.tries import tried
 
 LONG = os.environ.get("MISTAKEBOUND_LONG") == "1"
 HISTORIES = 20_000 if LONG else 300
 
 
 @given(st.randoms(use_true_random=False))
-@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+@tried(60, suppress_health_check=list(HealthCheck))
 def test_a_restarted_worker_goes_on_as_one_that_never_stopped(random: Random) -> None:
     """Held entries, tallies, model bits and every later decision are equal, however it was restarted."""
     with capture_logs():
         History(random).run()
 
 
+@pytest.mark.long
 @pytest.mark.timeout(3600 if LONG else 300)
 def test_many_histories_rebuild_to_what_was_held() -> None:
     """The same property over seeded histories: no restart of any of them loses or doubles anything."""
@@ -173,6 +175,7 @@ SABOTAGE: dict[str, tuple[Any, str, Any]] = {
 }
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("rule", SABOTAGE)
 def test_a_broken_rule_is_noticed(rule: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each rule of the rebuild, when broken, makes some history part from the worker that never stopped."""

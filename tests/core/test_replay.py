@@ -16,6 +16,7 @@ from service.core.step import Step
 from service.settings import Settings
 from tests.core.feeding import Feeder
 from tests.core.streams import complete, sections
+from tests.tries import long
 
 ROWS = [Row(str(n), {"x": n % 5 - 2, "y": "red"}, n % 3 == 0) for n in range(60)]
 
@@ -73,7 +74,8 @@ def test_the_worker_holds_what_is_outstanding_and_nothing_in_the_end(partitions:
 
 
 @pytest.mark.parametrize("kind", ["perceptron", "averaged-perceptron", "winnow"])
-@pytest.mark.parametrize(("partitions", "delay"), [(1, 0), (1, 7), (3, 0), (3, 7)])
+@pytest.mark.parametrize("partitions", [3, *long(1)])
+@pytest.mark.parametrize("delay", [7, *long(0)])
 def test_the_length_of_runs_changes_nothing_but_the_steps(partitions: int, delay: int, kind: str) -> None:
     """The same predictions and updates, byte for byte, the same decisions, the same rows of theta."""
     settings = Settings.model_validate({"learner": {"kind": kind}})

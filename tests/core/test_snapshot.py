@@ -5,7 +5,7 @@ from typing import Any
 
 import msgspec
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 from structlog.testing import capture_logs
 
@@ -16,6 +16,7 @@ from service.core.records import TOPICS
 from service.core.snapshot import Checkpoint, check_belongs, decode, describe, encode, thaw
 from service.settings import Settings
 from tests.core.histories import History, bits, ledger_of
+from tests.tries import tried
 
 IDS = {topic: f"id of {topic}" for topic in TOPICS}
 
@@ -39,7 +40,7 @@ def restored(checkpoint: Checkpoint, settings: Settings, partitions: int) -> Fol
 
 
 @given(st.randoms(use_true_random=False))
-@settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
+@tried(40, suppress_health_check=list(HealthCheck))
 def test_what_was_held_comes_back(random: Random) -> None:
     """Ledgers with their floors and their order, the model to the bit, epochs and positions."""
     history = after(random)

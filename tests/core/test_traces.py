@@ -6,7 +6,7 @@ from random import Random
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from sklearn import datasets as sklearn_datasets
 
@@ -15,6 +15,7 @@ from service.core.learners import Learner, concepts, make
 from service.core.replay import Row, replay_rows, report_of
 from service.settings import Settings
 from tests.core.feeding import Feeder
+from tests.tries import tried
 
 
 def learner(kind: str, partitions: int = 1, *, labels: Any = None, **more: Any) -> Learner:
@@ -117,7 +118,7 @@ def test_a_label_beyond_max_classes_is_a_dead_letter() -> None:
 
 XOR = [((("a", a), ("b", b)), a * b < 0) for a, b in product((-1.0, 1.0), repeat=2)]
 
-small = settings(max_examples=40, deadline=None)
+small = tried(40)
 wholes = st.integers(-5, 5).map(float)
 vectors = st.dictionaries(st.sampled_from("abc"), wholes, max_size=3).map(lambda x: tuple(x.items()))
 streams = st.lists(st.tuples(vectors, st.booleans()), max_size=20)

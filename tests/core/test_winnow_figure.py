@@ -12,6 +12,7 @@ PLOT = (Path(__file__).parents[2] / "deploy" / "winnow.svg").read_text()
 FIGURES = json.loads(re.findall(r"<desc>(.*)</desc>", PLOT)[0])
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("curve", winnow.CURVES)
 def test_the_plots_figures_come_out_again(curve: str) -> None:
     """Up to n = 300 here; the command makes the rest."""
@@ -26,6 +27,7 @@ def test_the_plot_is_drawn_from_its_figures() -> None:
     assert winnow.svg(FIGURES) == PLOT
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("curve", "least", "most"), [("littlestone-winnow, demotion divide", 0, 160), ("perceptron", 900, 2_000)]
 )
@@ -34,6 +36,7 @@ def test_with_many_irrelevant_features_winnow_errs_less(curve: str, least: int, 
     assert least < winnow.mistakes(curve, 10_000) < most
 
 
+@pytest.mark.long
 def test_with_five_active_features_the_perceptron_errs_less() -> None:
     """Its bound knows the length of the examples, not n; Winnow's knows n."""
     perceptron, zero, divide = (winnow.mistakes(curve, 10_000, 5) for curve in winnow.CURVES)

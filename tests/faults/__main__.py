@@ -52,7 +52,7 @@ def main() -> int:
     os.environ["MISTAKEBOUND_FAULTS_SIZE"] = "short" if asked.short else "full"
     tests = [str(HERE / test) for name in asked.names or BAR for test in BAR[name]]
     limit = "timeout=300" if asked.short else "timeout=7200"
-    return pytest.main(["-v", "-s", "--durations=0", "-o", limit, *tests])
+    return pytest.main(["--long", "-v", "-s", "--durations=0", "-o", limit, *tests])
 
 
 if __name__ == "__main__":

@@ -335,7 +335,7 @@ def _run(copy: Path, test: str, seed: str | None) -> tuple[int, str, float]:
     environ |= {"PYTHONPATH": str(copy), "PYTHONDONTWRITEBYTECODE": "1"}
     environ |= {"MISTAKEBOUND_SEED": seed} if seed else {}
     began = time.monotonic()
-    arguments = ("-x", "-q", "-p", "no:cacheprovider", "--tb=short", f"tests/{test}")
+    arguments = ("--long", "-x", "-q", "-p", "no:cacheprovider", "--tb=short", f"tests/{test}")
     run = subprocess.run(
         [sys.executable, "-m", "pytest", *arguments],
         cwd=copy,

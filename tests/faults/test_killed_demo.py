@@ -4,11 +4,15 @@ import json
 import time
 from pathlib import Path
 
+import pytest
+
 from service.log import open_log
 from service.settings import LogSettings, Settings
 from tests.faults.chance import chance_of
 from tests.faults.children import Child, Children, until
 from tests.faults.recount import recount
+
+pytestmark = pytest.mark.long
 
 PAGES = 1_250
 DEMO = ("demo", "--once", "--rate", "400", "--json", "--log")

@@ -14,25 +14,17 @@ from service.core.records import Outgoing
 from service.core.replay import Row, as_stream, replay_rows
 from service.settings import Settings
 from service.worker.assignment import fold_updates
-from tests.core.every_kind import CASES, Case
+from tests.core.every_kind import CASES, FORMS, MORE, Case
 from tests.faults.children import Child, Children, until
 from tests.faults.deployment import PATIENCE_S, Deployment
 from tests.faults.stream import BEGUN_MS
 from tests.operations.command_line import run
 
+pytestmark = pytest.mark.long
+
 EXAMPLES = 240
 DELAY = 5
 RULES = {"batch": {"max_records": 10}, "checkpoint": {"every_updates": 7}}
-FORMS = {case.kind: name for name, case in reversed(CASES.items())}
-"""One form of each kind: the first in the table."""
-MORE = (
-    "perceptron, open classes",
-    "averaged perceptron, three classes",
-    "kernel perceptron, budget",
-    "littlestone winnow, zero",
-    "elimination, disjunctions",
-)
-"""Forms with a state of another make."""
 ON_KAFKA = ("averaged-perceptron", "kernel-perceptron", "balanced-winnow", "elimination")
 """A few kinds: what is kept of a learner is the same on either log."""
 

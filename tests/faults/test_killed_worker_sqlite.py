@@ -1,9 +1,13 @@
 """The promise after crashes, on the sqlite log: the worker is killed, and every number is derived again."""
 
+import pytest
+
 from tests.faults.chance import chance_of, examples
 from tests.faults.conftest import Deploy
 from tests.faults.killing import KILLED_OFTEN, feed_and_kill
 from tests.faults.stream import SETTINGS, stream
+
+pytestmark = pytest.mark.long
 
 
 def test_a_worker_killed_five_times_loses_and_doubles_nothing_on_sqlite(on_sqlite: Deploy) -> None:

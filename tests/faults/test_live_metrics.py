@@ -13,6 +13,8 @@ from tests.faults.recount import recount
 from tests.faults.stream import SETTINGS, stream
 from tests.operations.promtool import lint
 
+pytestmark = pytest.mark.long
+
 GAUGES = ("examples", "labelled", "mistakes", "updates", "waiting", "parked")
 
 

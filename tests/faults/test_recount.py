@@ -15,6 +15,8 @@ from tests.faults.deployment import Deployment
 from tests.faults.recount import recount
 from tests.faults.stream import SETTINGS, stream
 
+pytestmark = pytest.mark.long
+
 Spoil = Callable[[dict[str, Any]], object]
 
 

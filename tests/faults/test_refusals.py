@@ -11,6 +11,8 @@ from tests.faults.children import Children
 from tests.faults.conftest import Deploy
 from tests.faults.stream import SETTINGS, stream
 
+pytestmark = pytest.mark.long
+
 NOWHERE = ("--set", "http.address=", "--set", "checkpoint.url=")
 
 

@@ -20,6 +20,8 @@ from tests.faults.open_transactions import open_below
 from tests.faults.stream import SETTINGS, stream
 from tests.faults.test_open_transaction import open_transaction
 
+pytestmark = pytest.mark.long
+
 SMALL_STEPS = "batch.max_records=20"
 DRAIN_S = 10.0
 """What the worker promises; the waits below allow for a busy machine on top."""

@@ -1,10 +1,14 @@
 """Two workers that were given one slot: one ends with its own code, the other works, nothing is doubled."""
 
+import pytest
+
 from tests.faults.chance import chance_of
 from tests.faults.children import until
 from tests.faults.conftest import Deploy
 from tests.faults.deployment import PATIENCE_S
 from tests.faults.stream import SETTINGS, stream
+
+pytestmark = pytest.mark.long
 
 SLOT_TAKEN = 6
 

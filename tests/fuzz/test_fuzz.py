@@ -11,7 +11,7 @@ from typing import Any
 
 import msgspec
 import pytest
-from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import HealthCheck, Phase, given
 from hypothesis import strategies as st
 from typer.testing import CliRunner
 
@@ -43,6 +43,7 @@ from service.core.records import Position, Record
 from service.core.recover import read_marks, rebuild
 from service.settings import LabelSettings, MessageSettings, Settings
 from tests.fuzz.targets import TARGETS, Requests, _history, listening
+from tests.tries import tried
 
 COUNTS = {"inputs": 60, "own-records": 60, "marks": 30, "checkpoints": 60, "replays": 10, "commands": 8}
 """Cases of each target; of the rest, as many as this."""
@@ -62,9 +63,8 @@ def test_whatever_a_peer_asks_is_answered_or_ended() -> None:
 
 
 def _some(target: Any, count: int) -> None:
-    @settings(
-        max_examples=count,
-        deadline=None,
+    @tried(
+        count,
         database=None,
         suppress_health_check=list(HealthCheck),
         phases=(Phase.generate, Phase.shrink),

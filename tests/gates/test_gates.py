@@ -1,10 +1,13 @@
 """The rules that a machine can check: format, lint, types, layers. Part of the tests, so never forgotten."""
 
+import re
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+
+from tests.tries import long
 
 ROOT = Path(__file__).parents[2]
 GATES = {
@@ -15,7 +18,7 @@ GATES = {
 }
 
 
-@pytest.mark.parametrize("gate", GATES)
+@pytest.mark.parametrize("gate", ["format", "lint", "layers", *long("types")])
 def test_a_gate_is_closed_to_what_breaks_its_rules(gate: str) -> None:
     """Each tool, configured in pyproject.toml, finds nothing."""
     program, *arguments = GATES[gate]
@@ -29,3 +32,12 @@ def test_a_gate_is_closed_to_what_breaks_its_rules(gate: str) -> None:
     )
 
     assert found.returncode == 0, found.stdout + found.stderr
+
+
+@pytest.mark.parametrize("file", ["README.md", ".ci/run"])
+def test_no_test_is_left_out_before_a_change_lands(file: str) -> None:
+    """Each run of the tests has the option for those that take their time."""
+    runs = re.findall(r"^.*\.venv/bin/pytest .*$", (ROOT / file).read_text(), re.MULTILINE)
+
+    assert runs
+    assert [one for one in runs if "pytest --long " not in one and "pytest -q --long " not in one] == []

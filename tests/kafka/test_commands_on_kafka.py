@@ -83,6 +83,7 @@ def test_a_recording_is_the_same_twice_and_on_the_way_back(here: Settings) -> No
     assert list(records) == list(begin(Path("one.jsonl").read_bytes().splitlines(keepends=True))[1])
 
 
+@pytest.mark.long
 def test_nobody_at_the_address_is_exit_code_4(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Named, without a traceback, in bounded time."""
     monkeypatch.chdir(tmp_path)

@@ -5,15 +5,14 @@ import shutil
 import subprocess
 
 import pytest
-import yaml
 
-from tests.operations.deployed import PROMETHEUS, ROOT, alerts, rules
+from tests.operations.deployed import PROMETHEUS, ROOT, alerts, read_yaml, rules
 from tests.operations.pages import worker_page
 from tests.operations.promtool import MISSING
 
 RUNBOOK = (ROOT / "deploy" / "runbook.md").read_text()
 NAME = re.compile(r"(?<![:\w])mistakebound_\w+")
-TESTS = yaml.safe_load((PROMETHEUS / "rules_test.yml").read_text())["tests"]
+TESTS = read_yaml(PROMETHEUS / "rules_test.yml")["tests"]
 
 
 def promtool(*arguments: str) -> None:
@@ -38,6 +37,7 @@ def test_promtool_accepts_the_configuration() -> None:
     promtool("check", "config", "prometheus.yml")
 
 
+@pytest.mark.long
 @pytest.mark.promtool
 def test_every_rule_says_what_its_examples_expect() -> None:
     """Alerts fire and stay quiet, recorded series have their values: promtool's own unit tests."""

@@ -16,12 +16,14 @@ from service.core.messages import FORMAT, Base, Epoch, encode
 from service.core.records import TOPICS, Outgoing, Topic
 from service.log.protocol import Log
 from service.settings import Settings
+from service.worker import loop
 from service.worker.checkpoint_file import parse
 from service.worker.checkpoints import Checkpoints
 from service.worker.folder import Folder
 from tests.operations.command_line import ok, run
 from tests.operations.faulty import FaultyLog
-from tests.operations.working import Run, altered, opened, settings_for, stream, written
+from tests.operations.working import Hurried, Run, altered, opened, settings_for, stream, written
+from tests.tries import long
 
 URL = "sqlite:log.db"
 FAULTS = {
@@ -35,8 +37,9 @@ FAULTS = {
 
 @pytest.fixture(autouse=True)
 def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """An empty folder, and no worker's log lines."""
+    """An empty folder, no worker's log lines, and no rest after a fault."""
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(loop, "time", Hurried())
     with capture_logs():
         yield
 
@@ -189,7 +192,10 @@ ALTERED: dict[str, tuple[Topic, Callable[[Any], None], str]] = {
 }
 
 
-@pytest.mark.parametrize("what", ALTERED)
+QUICK = ("a changed score", "a missing update", "another outcome")
+
+
+@pytest.mark.parametrize("what", [*QUICK, *long(*(what for what in ALTERED if what not in QUICK))])
 def test_an_altered_log_and_its_recording_are_told(what: str) -> None:
     """Exit code 3; the table and the first differences say where and what."""
     topic, change, check = ALTERED[what]

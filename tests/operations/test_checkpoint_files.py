@@ -99,6 +99,7 @@ raise SystemExit("never reached " + target)
 """
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("point", POINTS)
 def test_a_kill_at_any_point_leaves_a_whole_checkpoint(tmp_path: Path, point: str) -> None:
     """Killed while writing, the old or the new one is there, whole; the next write clears what was left."""

@@ -66,6 +66,7 @@ def test_an_unknown_verb_or_option_is_a_usage_error() -> None:
         assert (result.exit_code, result.stdout) == (2, "")
 
 
+@pytest.mark.long
 def test_a_bug_shows_its_traceback_and_exits_1() -> None:
     """A bug report needs it."""
     code = (

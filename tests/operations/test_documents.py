@@ -50,6 +50,7 @@ def test_the_configuration_reference_is_the_programs() -> None:
 # --- commands -------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.long
 def test_the_commands_of_the_operations_guide_work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """All of them, one after the other, where the guide has a log in a file and a stream comes in."""
     monkeypatch.chdir(tmp_path)

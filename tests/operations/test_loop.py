@@ -1,13 +1,12 @@
 """The worker's loop: after any sequence of faults the topics hold what an undisturbed run leaves there."""
 
 import tempfile
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 from structlog.testing import capture_logs
 
@@ -18,27 +17,24 @@ from service.worker import loop
 from service.worker.assignment import Held
 from service.worker.rebuilds import GaveUp
 from tests.operations.faulty import COMMIT_FAULTS, POLL_FAULTS, FaultyLog
-from tests.operations.working import Recount, Run, example, label, opened, settings_for, stream, written
-
-
-class _Hurried:
-    """The loop's clock, on which nobody sleeps."""
-
-    def __init__(self) -> None:
-        self._skipped_s = 0.0
-        self.time = time.time
-
-    def monotonic(self) -> float:
-        return time.monotonic() + self._skipped_s
-
-    def sleep(self, seconds: float) -> None:
-        self._skipped_s += seconds
+from tests.operations.working import (
+    Hurried,
+    Recount,
+    Run,
+    example,
+    label,
+    opened,
+    settings_for,
+    stream,
+    written,
+)
+from tests.tries import long, tried
 
 
 @pytest.fixture(autouse=True)
 def hurried(monkeypatch: pytest.MonkeyPatch) -> None:
     """Waiting for a broker that is away takes no time here."""
-    monkeypatch.setattr(loop, "time", _Hurried())
+    monkeypatch.setattr(loop, "time", Hurried())
 
 
 @pytest.fixture(autouse=True)
@@ -96,7 +92,7 @@ def undisturbed() -> Any:
 
 
 @given(plans, st.booleans())
-@settings(max_examples=120, deadline=None, suppress_health_check=list(HealthCheck))
+@tried(120, suppress_health_check=list(HealthCheck))
 def test_faults_change_nothing_that_is_written(
     undisturbed: Any, faults: dict[Any, str], checkpoints: bool
 ) -> None:
@@ -107,7 +103,7 @@ def test_faults_change_nothing_that_is_written(
 
 
 @given(plans, st.booleans())
-@settings(max_examples=80, deadline=None, suppress_health_check=list(HealthCheck))
+@tried(80, suppress_health_check=list(HealthCheck))
 def test_faults_double_nothing_across_partitions(faults: dict[Any, str], checkpoints: bool) -> None:
     """With several partitions, and one that moves away and back, every example still ends once."""
     with tempfile.TemporaryDirectory() as folder:
@@ -219,6 +215,7 @@ def test_a_restart_from_a_checkpoint_equals_a_fold_of_the_log(tmp_path: Path) ->
 # --- backlogs and batches ----------------------------------------------------------------------------------
 
 
+@pytest.mark.long
 def test_a_backlog_gives_the_outcomes_of_a_live_stream() -> None:
     """50,000 examples and labels after an outage: no label is parked, no example evicted."""
     count, delay = 50_000, 1_000
@@ -235,7 +232,7 @@ def test_a_backlog_gives_the_outcomes_of_a_live_stream() -> None:
     assert counted.examples["labelled"] == counted.labels["applied"] == count
 
 
-@pytest.mark.parametrize("size", [1, 3, 10, 77, 500, 4_000])
+@pytest.mark.parametrize("size", [3, 500, *long(1, 10, 77, 4_000)])
 @pytest.mark.parametrize("kind", ["averaged-perceptron", "perceptron"])
 def test_a_complete_stream_gives_one_result_in_any_batches(size: int, kind: str) -> None:
     """Live on sqlite and in replay: the same tallies and digest, whatever the batch size."""

@@ -104,6 +104,7 @@ def test_history_adds_up_to_what_was_done_since_the_start(worker: Served) -> Non
         assert sum(ring["majority_mistakes"]) == told["baselines"]["majority"]["mistakes"]
 
 
+@pytest.mark.long
 def test_history_begins_with_the_process_and_the_counts_do_not() -> None:
     """A second worker on the same log knows all counts, and no history."""
     settings = paged(learner={"kind": "perceptron"})

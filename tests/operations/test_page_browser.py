@@ -12,7 +12,7 @@ from tests.operations.browser import Browser
 from tests.operations.page_shown import photograph, text, texts, visit, wide_by
 from tests.operations.page_worker import PATIENCE_S, Served, served
 
-pytestmark = pytest.mark.chromium
+pytestmark = [pytest.mark.chromium, pytest.mark.long]
 
 MARKUP = "<script>document.title='taken'</script><img src=x onerror=\"document.title='taken'\">"
 

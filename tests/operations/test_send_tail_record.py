@@ -77,6 +77,7 @@ def test_tail_prints_messages_as_json_lines() -> None:
     assert "\x1b" not in second
 
 
+@pytest.mark.long
 def test_tail_ends_cleanly_by_ctrl_c() -> None:
     """Exit code 0: it is how the command is meant to end."""
     ok("topics", "create")

@@ -1,6 +1,7 @@
 """A worker in the test's own process, its inputs, and a recount of what it wrote."""
 
 import json
+import time
 import uuid
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -93,6 +94,20 @@ def late_label(name: str, value: bool, now: int, partition: int, features: Any) 
     """With its example's content; what it says was predicted is always false."""
     content = {"id": name, "label": value, "features": features, "prediction": False}
     return Outgoing("labels", partition, name.encode(), json.dumps(content).encode(), (), now)
+
+
+class Hurried:
+    """The loop's clock, on which nobody sleeps."""
+
+    def __init__(self) -> None:
+        self._skipped_s = 0.0
+        self.time = time.time
+
+    def monotonic(self) -> float:
+        return time.monotonic() + self._skipped_s
+
+    def sleep(self, seconds: float) -> None:
+        self._skipped_s += seconds
 
 
 class Run:
