@@ -204,8 +204,9 @@ def test_watermarks_bound_the_records(log: Log) -> None:
     assert (log.low_watermark("labels", 0), log.high_watermark("labels", 0)) == (0, 0)
 
 
-def test_a_follower_sees_what_comes_later(log: Log) -> None:
+def test_a_follower_sees_what_comes_later(log: Log, monkeypatch: pytest.MonkeyPatch) -> None:
     """`follow` gives what is there, then empty batches, then what is appended meanwhile."""
+    monkeypatch.setattr("service.log.sqlite.log._FOLLOW_EMPTY_S", 0.05)
     log.append([example(0, b"0"), example(1, b"a")])
     seen: dict[int, list[bytes | None]] = {0: [], 1: []}
     more = iter([b"1", b"2", b"3"])
