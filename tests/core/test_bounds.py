@@ -154,7 +154,7 @@ def test_no_run_that_learns_from_issued_predictions_exceeds_its_bound(name: str,
 
 @EVERY_WORLD
 @pytest.mark.parametrize("seed", [2, *long(0, 1, 3, 4, 5)])
-@pytest.mark.parametrize("policy", ["rescore", "issued"])
+@pytest.mark.parametrize("policy", ["rescore", *long("issued")])
 def test_no_run_of_several_lagging_models_exceeds_its_bound(name: str, seed: int, policy: str) -> None:
     """Four partitions, up to three workers, each of which follows the others when it likes."""
     world = WORLDS[name](seed) if policy == "rescore" else issued(WORLDS[name](seed))

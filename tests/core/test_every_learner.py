@@ -293,6 +293,7 @@ def test_a_checkpoint_holds_the_whole_model(case: Case) -> None:
     assert fold.model.digest() == state.model.digest()
 
 
+@pytest.mark.long
 @EVERY_CASE
 def test_a_restart_anywhere_goes_on_to_the_same_bits(case: Case) -> None:
     """From marks, checkpoints and outcomes, after steps taken back: as the worker that never stopped."""

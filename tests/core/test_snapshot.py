@@ -155,6 +155,7 @@ def test_a_truncated_checkpoint_is_refused() -> None:
             decode(content[:length])
 
 
+@pytest.mark.long
 def test_damaged_bytes_are_refused_or_harmless() -> None:
     """Whatever bytes are flipped, putting the checkpoint to use raises nothing but BadSnapshot."""
     refused = 0

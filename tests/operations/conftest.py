@@ -8,6 +8,12 @@ from service.worker import loop
 from tests.operations.object_store import Store, running
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if "store" in getattr(item, "fixturenames", ()):
+            item.add_marker("long")  # the store takes seconds to start
+
+
 @pytest.fixture(scope="package", autouse=True)
 def asked_often() -> Iterator[None]:
     """Nobody writes to the logs of these tests but the tests: that nothing more comes is clear at once."""

@@ -114,7 +114,7 @@ def test_faults_double_nothing_across_partitions(faults: dict[Any, str], checkpo
 
 
 @pytest.mark.parametrize("fault", COMMIT_FAULTS)
-@pytest.mark.parametrize("place", range(6))
+@pytest.mark.parametrize("place", [0, 3, *long(1, 2, 4, 5)])
 def test_one_fault_at_one_commit(undisturbed: Any, fault: str, place: int) -> None:
     """Each kind of failed commit, by itself, at each of the first commits."""
     recount, faulty, _ = disturbed({("commit", place): fault}, 1, "")

@@ -49,6 +49,7 @@ def test_private_features_make_xor_converge() -> None:
     assert "converged: the last pass needed no update" in told.stdout
 
 
+@pytest.mark.long
 def test_shuffled_passes_give_the_same_report_every_time() -> None:
     """The seed is part of the command; the default is 0."""
     arguments = ("replay", PAGES, "--epochs", "2", "--shuffle", "--report", "-", "-q", *PERCEPTRON)
@@ -124,6 +125,7 @@ def test_a_scale_can_be_given_as_a_flag_and_is_shown_as_toml() -> None:
     assert "a: must be greater than 0" in wrong.stderr
 
 
+@pytest.mark.long
 def test_a_report_compares_the_learner_with_other_rules_alike_every_time() -> None:
     """Figures of the pages: 177 mistakes, 554 of the majority; nothing separates them."""
     Path("scale.toml").write_text(ok("replay", PAGES, "--fit-scale", log=None).stdout)

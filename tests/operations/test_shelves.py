@@ -13,11 +13,12 @@ from service.worker.checkpoint_file import MAGIC, InvalidCheckpointError
 from service.worker.checkpoints import HEAD_BYTES, Checkpoints
 from service.worker.shelves import CheckpointError, Place, Shelf, place_of, shelf_at, split
 from tests.operations.object_store import BUCKET, SECRET, Store, silence
+from tests.tries import long
 
 ANSWER_S = 20.0
 
 
-@pytest.fixture(params=["file", "s3"])
+@pytest.fixture(params=["file", *long("s3")])
 def url(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     """A place for checkpoints that holds nothing yet."""
     if request.param == "file":

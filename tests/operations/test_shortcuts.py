@@ -23,11 +23,12 @@ from tests.core.histories import ledger_of, model_of
 from tests.operations.command_line import ok, run
 from tests.operations.object_store import BUCKET, SECRET, Store, silence
 from tests.operations.working import Recount, Run, altered, only_takes_over, opened, settings_for, stream
+from tests.tries import long
 
 PARTITIONS = 2
 
 
-@pytest.fixture(params=["folder", "s3"])
+@pytest.fixture(params=["folder", *long("s3")])
 def shared(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     """Where all slots' checkpoints lie."""
     if request.param == "folder":
