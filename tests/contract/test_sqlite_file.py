@@ -1,11 +1,13 @@
 """What only a file can suffer: foreign content, missing rights, a held lock, a full disk."""
 
+import contextlib
 import os
 import sqlite3
 import tempfile
 import threading
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -14,6 +16,7 @@ from service.log import open_log
 from service.log.protocol import Fenced, Log, Refused, TransactionFailed, Unreachable
 from service.log.sqlite.database import Database
 from service.log.sqlite.log import SqliteLog
+from service.log.sqlite.schema import make_tables
 from service.settings import LogSettings, Settings
 from tests.contract.worker import Worker, example, values
 
@@ -73,6 +76,34 @@ def test_another_format_is_refused(log: Log, path: Path) -> None:
 
     with pytest.raises(Refused, match="format 99"):
         open_log(settings(path))
+
+
+def test_a_log_that_another_process_is_making_is_no_strangers(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What tells them apart is read at one moment, not partly before and partly after."""
+    path.touch()
+    other = sqlite3.connect(path, timeout=0, isolation_level=None)
+
+    def make(statement: str) -> None:
+        if "user_version" in statement:
+            with contextlib.suppress(sqlite3.OperationalError):  # locked: it would wait
+                make_tables(other, "log.db")
+
+    def looked_over(*arguments: Any, **named: Any) -> sqlite3.Connection:
+        connection = connect(*arguments, **named)
+        connection.set_trace_callback(make)
+        return connection
+
+    connect = sqlite3.connect
+    monkeypatch.setattr(sqlite3, "connect", looked_over)
+    database = Database(path)
+
+    assert not database.exists()
+    make_tables(other, "log.db")
+    assert database.exists()
+    database.close()
+    other.close()
 
 
 def test_an_empty_file_becomes_a_log(path: Path) -> None:

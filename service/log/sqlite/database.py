@@ -133,7 +133,11 @@ class Database:
             check_same_thread=False,  # `close` comes from another thread
         )
         try:
-            if not has_tables(connection, self.name):
+            # At one moment: another process may be making the tables.
+            connection.execute("BEGIN")
+            found = has_tables(connection, self.name)
+            connection.execute("COMMIT")
+            if not found:
                 if not create:
                     connection.close()
                     return None
