@@ -144,7 +144,8 @@ def _listed(value: list[Any]) -> list[tuple[str, float]]:
     return pairs
 
 
-def _number(name: str, x: float) -> float:
+def _number(name: str, x: Any) -> float:
+    # Any number: one declared a float would, compiled, no longer show that it was an integer.
     if not -LARGEST <= x <= LARGEST:
         raise BadRecord("number-out-of-range", f"feature {name!r} is {_show(x)}; keep within {LARGEST:g}")
     return float(x)

@@ -36,7 +36,7 @@ class InputReader:
         self._values: dict[tuple[type, Any], LabelValue] = {
             (type(value), value): value for value in self.classes
         }
-        if self.classes == (True, False) and type(self.classes[0]) is bool:
+        if len(self.classes) == 2 and self.classes[0] is True and self.classes[1] is False:
             self._values |= {(int, 1): True, (int, 0): False, (int, -1): False}
 
     def example(self, record: Record) -> tuple[str, bytes]:
