@@ -1,9 +1,12 @@
 """What a ledger holds: examples that wait for their label, labels that came first, and ids that are decided."""
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from service.core.records import Data
 from service.settings import LabelValue
+
+Shared = Any
+"""An integer that many entries hold. Declared an int, it would be an object of its own in each where that is compiled."""
 
 
 class Carried(NamedTuple):

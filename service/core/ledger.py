@@ -20,7 +20,7 @@ from math import inf
 from operator import attrgetter
 from typing import Any, Generic, TypeVar
 
-from service.core.entries import Carried, Parked, Remembered, Waiting
+from service.core.entries import Carried, Parked, Remembered, Shared, Waiting
 from service.core.facts import spelled
 from service.core.journal import Journal
 from service.core.messages import EXAMPLE_OUTCOMES, LABEL_OUTCOMES, Marks, Tallies, Tally
@@ -106,9 +106,9 @@ class Ledger:
         self.tallies = Tallies(zero(), zero())
         self.examples_next = 0
         self.labels_next = 0
-        self.predictions_end = 0
+        self.predictions_end: Shared = 0
         """Offset that the next prediction will have, or lower."""
-        self.outcomes_end = 0
+        self.outcomes_end: Shared = 0
         self._waiting: _Journaled[Waiting] = _Journaled(attrgetter("source"))
         self._parked: _Journaled[Parked] = _Journaled(attrgetter("offset"))
         self._remembered: _Journaled[Remembered] = _Journaled(attrgetter("order"))
@@ -205,13 +205,13 @@ class Ledger:
     def _count_classes(self) -> None:
         self._parked_classes = Counter(spelled(entry.label) for entry in self.parked.values())
 
-    def resolve(self, identity: str, label: LabelValue | None, outcomes_floor: int | None = None) -> None:
+    def resolve(self, identity: str, label: LabelValue | None, outcomes_floor: Shared = None) -> None:
         """The id is decided for good: it stops waiting, and is remembered."""
         if identity in self.waiting:
             self._waiting.pop(identity)
         self.remember(identity, label, self.outcomes_end if outcomes_floor is None else outcomes_floor)
 
-    def remember(self, identity: str, label: LabelValue | None, outcomes_floor: int) -> None:
+    def remember(self, identity: str, label: LabelValue | None, outcomes_floor: Shared) -> None:
         """Remember a resolved id, and forget the oldest beyond the limit."""
         remembered = self.remembered
         if identity in remembered:

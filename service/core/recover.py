@@ -13,7 +13,7 @@ from collections.abc import Iterable
 from msgspec import UNSET, DecodeError
 from msgspec.json import decode
 
-from service.core.entries import Carried, Parked, Waiting
+from service.core.entries import Carried, Parked, Shared, Waiting
 from service.core.faults import BadLog
 from service.core.ledger import Ledger, zero
 from service.core.messages import (
@@ -64,11 +64,12 @@ def rebuild(
     last: Outcomes | None = None
     for record in outcomes:
         last = read_outcomes(record)
-        outcomes_end = record.offset + 1
+        offset: Shared = record.offset
+        outcomes_end = offset + 1
         for decision in last.decisions:
             if not _complete(decision):
                 raise BadLog(f"{_place(record)}: {decision} lacks what such a decision has; {_ONLY}")
-            _apply(decision, record.offset, ledger, resolved, parked)
+            _apply(decision, offset, ledger, resolved, parked)
         ledger.keep()
     if last is not None:
         _check(_place(record), last, position)
@@ -82,7 +83,9 @@ def rebuild(
             "no outcomes record reaches to the group's offsets: `outcomes` was deleted, or made anew; restore "
             "it, or take another log.prefix and replay the inputs there"
         )
-    floor, floor_at = -NEAR, 0
+    floor: Shared = -NEAR
+    outcomes_floor: Shared = marks.o
+    floor_at = 0
     held = {entry.source: entry for entry in ledger.waiting.values() if entry.source not in resolved}
     for record in predictions:
         source = read_source(record)
@@ -103,7 +106,7 @@ def rebuild(
                 message.model.epoch,
                 bytes(message.features),
                 floor,
-                marks.o,
+                outcomes_floor,
                 sum(message.model.updates),
             )
     ledger.restore(sorted(held.values(), key=lambda entry: entry.source), parked.values())
@@ -137,7 +140,7 @@ def _complete(decision: Decision) -> bool:
 
 def _apply(
     decision: Decision,
-    offset: int,
+    offset: Shared,
     ledger: Ledger,
     resolved: Offsets,
     parked: dict[int, Parked],
