@@ -10,6 +10,7 @@ from typing import Any
 from msgspec import Raw
 
 from service.core import features
+from service.core.entries import Shared
 from service.core.faults import BadLog, BadRecord, BadSnapshot
 from service.core.features import Features
 from service.core.forgetting import Window
@@ -50,6 +51,7 @@ class Model:
         self.epoch = epoch
         self.updates = [0] * partitions
         self.clock = [0] * partitions
+        self._folded: Shared = 0
         self._encoded: Raw | None = None
         self.based = False
         """Whether the epoch started from another one's rows; no theorem speaks of it then."""
@@ -86,6 +88,13 @@ class Model:
     def version(self) -> Version:
         """What the next prediction is made with."""
         return Version(self.epoch, list(self.updates), list(self.clock) if self.learner.averaged else None)
+
+    def folded(self) -> Shared:
+        """How many updates of all partitions it has folded."""
+        count = sum(self.updates)
+        if count != self._folded:
+            self._folded = count
+        return self._folded
 
     def encoded_version(self) -> Raw:
         """`version` as JSON text, made once a version."""

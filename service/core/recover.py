@@ -85,6 +85,7 @@ def rebuild(
         )
     floor: Shared = -NEAR
     outcomes_floor: Shared = marks.o
+    updates: Shared = 0
     floor_at = 0
     held = {entry.source: entry for entry in ledger.waiting.values() if entry.source not in resolved}
     for record in predictions:
@@ -98,6 +99,9 @@ def rebuild(
             message = read_prediction(record)
             if record.offset - floor >= NEAR or abs(message.at - floor_at) >= NEAR_MS:
                 floor, floor_at = record.offset, message.at
+            folded = sum(message.model.updates)
+            if folded != updates:
+                updates = folded
             held[source] = Waiting(
                 message.id,
                 source,
@@ -107,7 +111,7 @@ def rebuild(
                 bytes(message.features),
                 floor,
                 outcomes_floor,
-                sum(message.model.updates),
+                updates,
             )
     ledger.restore(sorted(held.values(), key=lambda entry: entry.source), parked.values())
     ledger.predictions_end, ledger.outcomes_end = predictions_end, outcomes_end

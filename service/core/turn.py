@@ -179,7 +179,7 @@ class Turn:
             raw,
             ledger.predictions_end,
             ledger.outcomes_end,
-            sum(model.updates),
+            model.folded(),
         )
         ledger.wait(entry)
         if predicted is not None:
