@@ -69,9 +69,10 @@ class _Journaled(Generic[Entry]):
 
     def hold(self, entries: Iterable[Entry]) -> None:
         """Hold exactly these, in this order."""
-        held = [(entry.id, entry) for entry in entries]
+        held = list(entries)
         self.entries.clear()
-        self.entries.update(held)
+        for entry in held:
+            self.entries[entry.id] = entry
 
 
 @dataclass(slots=True)

@@ -113,7 +113,9 @@ def rebuild(
                 outcomes_floor,
                 updates,
             )
-    ledger.restore(sorted(held.values(), key=lambda entry: entry.source), parked.values())
+    waiting = sorted(held.values(), key=lambda entry: entry.source)
+    held.clear()  # of a million examples it takes as much as the ledger is about to
+    ledger.restore(waiting, parked.values())
     ledger.predictions_end, ledger.outcomes_end = predictions_end, outcomes_end
     ledger.examples_next, ledger.labels_next = position.examples, position.labels
     return ledger
