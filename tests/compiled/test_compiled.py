@@ -36,7 +36,8 @@ def ran(folder: Path, *arguments: str) -> str:
         timeout=800,
         check=False,
     )
-    assert done.returncode == 0, f"{done.stdout[-6_000:]}\n{done.stderr[-6_000:]}"
+    said = [line for line in (done.stdout + done.stderr).splitlines() if "kafka.cluster" not in line]
+    assert done.returncode == 0, "\n".join(said)[-12_000:]
     return done.stdout
 
 
@@ -65,7 +66,6 @@ def test_the_core_passes_its_tests(folder: Path) -> None:
 
 @pytest.mark.kafka
 @pytest.mark.faults
-@pytest.mark.parametrize("client", ["kafka-python", "confluent"])
-def test_killed_it_loses_and_doubles_nothing(folder: Path, client: str) -> None:
+def test_killed_it_loses_and_doubles_nothing(folder: Path) -> None:
     """B1: worker and broker are killed again and again, and the log is recounted."""
-    ran(folder, "-m", "tests.faults", "B1", "--short", "--client", client)
+    ran(folder, "-m", "tests.faults", "B1", "--short")
