@@ -19,7 +19,7 @@ from tests.operations.command_line import run
 from tests.operations.working import opened, settings_for
 
 PARTITIONS = 3
-RATE = 100.0
+RATE = 1_000.0
 OUTSTANDING = round(LATE_S * RATE)
 
 
@@ -65,12 +65,12 @@ def test_ids_of_every_lap_are_new() -> None:
 def test_a_producer_goes_on_where_the_last_one_stopped() -> None:
     """However often it is stopped, the topics hold the stream from its start, once, labels behind."""
     with opened(settings := settings_for(), PARTITIONS) as log:
-        for records in (7, 1, 500, 1_000):
+        for records in (7, 1, 500, 10_000):
             send(log, settings, records)
 
-        sent = [row.id for row in itertools.islice(laps(rows()), 1_254)]
+        sent = [row.id for row in itertools.islice(laps(rows()), 10_254)]
         assert ids(log, "examples") == sorted(sent)
-        assert ids(log, "labels") == sorted(sent[: 1_254 - OUTSTANDING])
+        assert ids(log, "labels") == sorted(sent[: 10_254 - OUTSTANDING])
 
 
 def test_examples_and_labels_of_an_id_share_a_partition() -> None:
@@ -89,9 +89,9 @@ def test_examples_and_labels_of_an_id_share_a_partition() -> None:
 def test_labels_are_as_late_as_they_are_told_to_be() -> None:
     """In seconds of the stream's pace."""
     with opened(settings := settings_for(), PARTITIONS) as log:
-        send(log, settings, 100, late_s=0.3)
+        send(log, settings, 100, late_s=0.03)
 
-        assert len(ids(log, "examples")) - len(ids(log, "labels")) == 0.3 * RATE
+        assert len(ids(log, "examples")) - len(ids(log, "labels")) == 0.03 * RATE
 
 
 def test_a_drift_flips_the_labels_that_are_still_to_come() -> None:
