@@ -206,7 +206,7 @@ class Ledger:
     def _count_classes(self) -> None:
         self._parked_classes = Counter(spelled(entry.label) for entry in self.parked.values())
 
-    def resolve(self, identity: str, label: LabelValue | None, outcomes_floor: Shared = None) -> None:
+    def resolve(self, identity: str, label: LabelValue | None, outcomes_floor: Shared | None = None) -> None:
         """The id is decided for good: it stops waiting, and is remembered."""
         if identity in self.waiting:
             self._waiting.pop(identity)

@@ -92,7 +92,7 @@ class Model:
     def folded(self) -> Shared:
         """How many updates of all partitions it has folded."""
         count = sum(self.updates)
-        if count != self._folded:
+        if count != self._folded:  # an equal one is handed out again, the same object
             self._folded = count
         return self._folded
 

@@ -320,7 +320,7 @@ class Turn:
         must, predicted = model.decide(x, label)
         behind = 0
         if self.issued and entry.epoch == model.epoch:
-            must, predicted, behind = mistaken, entry.predicted, sum(model.updates) - entry.updates
+            must, predicted, behind = mistaken, entry.predicted, model.folded() - entry.updates
         return _Due(x, predicted, behind, model.version()) if must else None
 
     def _unmatched(self, identity: str) -> None:

@@ -3,7 +3,6 @@
 The same lines are printed wherever the same bits are written.
 """
 
-import sys
 from hashlib import sha256
 from random import Random
 
@@ -29,7 +28,6 @@ def main() -> None:
                 digest.update(repr(records).encode())
             digest.update(repr(sorted(history.log.positions.items())).encode())
         print(f"{name}: {count} records, {digest.hexdigest()}")
-    print(f"step is {sys.modules['service.core.step'].__file__}", file=sys.stderr)
 
 
 main()
