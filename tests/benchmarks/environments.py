@@ -6,6 +6,7 @@ import os
 import shutil
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 from tests import compiled
@@ -26,30 +27,31 @@ def python(contender: str) -> str:
     """The interpreter of a contender's environment; ours where it needs no other."""
     if contender not in PINNED:
         return sys.executable
-    folder = _kept(contender, " ".join(PINNED[contender]).encode())
-    found = folder / "bin" / "python"
-    if not (folder / "whole").exists():
+
+    def install(folder: Path) -> None:
         apart = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
-        subprocess.run([sys.executable, "-m", "venv", "--clear", str(folder)], check=True, env=apart)
-        subprocess.run([str(found), "-m", "pip", "install", "-q", *PINNED[contender]], check=True, env=apart)
-        (folder / "whole").touch()
-    return str(found)
+        subprocess.run([sys.executable, "-m", "venv", str(folder)], check=True, env=apart)
+        program = str(folder / "bin" / "python")
+        subprocess.run([program, "-m", "pip", "install", "-q", *PINNED[contender]], check=True, env=apart)
+
+    return str(_made_once(contender, " ".join(PINNED[contender]).encode(), install) / "bin" / "python")
 
 
 def compiled_checkout() -> Path:
     """A checkout of these sources with compiled modules, made once."""
     sources = (compiled.ROOT / "pyproject.toml", *sorted((compiled.ROOT / "service").rglob("*.py")))
     programs = sorted((compiled.ROOT / "tests" / "benchmarks").rglob("*.py"))
-    folder = _kept("compiled", b"".join(path.read_bytes() for path in (*sources, *programs)))
-    if not (folder / "whole").exists():
-        shutil.rmtree(folder, ignore_errors=True)
-        compiled.checkout(folder)
-        (folder / "whole").touch()
-    return folder
+    content = b"".join(path.read_bytes() for path in (*sources, *programs))
+    return _made_once("compiled", content, compiled.checkout)
 
 
-def _kept(name: str, content: bytes) -> Path:
-    """The folder in the user's cache for what is made of this content."""
+def _made_once(name: str, content: bytes, make: Callable[[Path], None]) -> Path:
+    """The folder in the user's cache for what is made of this content; what was half made is made anew."""
     cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "mistakebound"
     digest = hashlib.sha256(sys.version.encode() + content).hexdigest()[:12]
-    return cache / f"{name}-{digest}"
+    folder = cache / f"{name}-{digest}"
+    if not (folder / "whole").exists():
+        shutil.rmtree(folder, ignore_errors=True)
+        make(folder)
+        (folder / "whole").touch()
+    return folder
