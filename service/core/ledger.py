@@ -13,7 +13,7 @@ Resolved ids are remembered first-in first-out, trimmed after every decision. No
 on a rebuild: `service/core/recover.py` applies recorded decisions to the same three maps.
 """
 
-from collections import Counter, OrderedDict
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from math import inf
@@ -22,6 +22,7 @@ from typing import Any, Generic, TypeVar
 
 from service.core.entries import Carried, Parked, Remembered, Shared, Waiting
 from service.core.facts import spelled
+from service.core.fifo import Fifo
 from service.core.journal import Journal
 from service.core.messages import EXAMPLE_OUTCOMES, LABEL_OUTCOMES, Marks, Tallies, Tally
 from service.settings import LabelSettings, LabelValue
@@ -30,49 +31,45 @@ Entry = TypeVar("Entry", Waiting, Parked, Remembered)
 
 
 class _Journaled(Generic[Entry]):
-    """An ordered map by id that can take back what was done in the last two steps.
-
-    It is used first-in first-out; a plain dict would pass over all that has left to find its first entry.
-    """
+    """Entries by id, oldest first, that can take back what was done in the last two steps."""
 
     def __init__(self, order: Callable[[Entry], int]) -> None:
-        self.entries: OrderedDict[str, Entry] = OrderedDict()
+        self._fifo: Fifo[Entry] = Fifo()
+        self.entries: Mapping[str, Entry] = self._fifo.entries
         self._order: Callable[[Any], int] = order
         self._journal: Journal[str | Entry] = Journal()
         """An entry that was there, or the id of one that was not."""
 
     def put(self, entry: Entry) -> None:
         self._journal.note(self.entries.get(entry.id, entry.id))
-        self.entries[entry.id] = entry
+        self._fifo.put(entry.id, entry)
 
     def pop(self, identity: str) -> Entry:
-        entry = self.entries.pop(identity)
+        entry = self._fifo.pop(identity)
         self._journal.note(entry)
         return entry
 
     def oldest(self) -> Entry | None:
-        return next(iter(self.entries.values()), None)
+        return self._fifo.oldest()
 
     def begin(self) -> None:
         self._journal.begin()
 
     def rollback(self) -> None:
-        changed = False
-        for before in self._journal.take_back():
-            changed = True
+        changes = list(self._journal.take_back())
+        if not changes:
+            return
+        entries = dict(self.entries)
+        for before in changes:
             if isinstance(before, str):
-                self.entries.pop(before, None)
+                entries.pop(before, None)
             else:
-                self.entries[before.id] = before
-        if changed:
-            self.hold(sorted(self.entries.values(), key=self._order))
+                entries[before.id] = before
+        self.hold(sorted(entries.values(), key=self._order))
 
     def hold(self, entries: Iterable[Entry]) -> None:
         """Hold exactly these, in this order."""
-        held = list(entries)
-        self.entries.clear()
-        for entry in held:
-            self.entries[entry.id] = entry
+        self._fifo.hold((entry.id, entry) for entry in entries)
 
 
 @dataclass(slots=True)
@@ -145,6 +142,10 @@ class Ledger:
             float((self.stream_time if parked is None else parked.at) + self.parking_ms),
         )
         return True
+
+    def oldest_example(self) -> Waiting | None:
+        """The one that has waited longest."""
+        return self._waiting.oldest()
 
     def overdue_example(self) -> Waiting | None:
         """The oldest waiting example, if it has waited too long."""

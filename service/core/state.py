@@ -37,7 +37,7 @@ class State:
     def totals(self, partition: int) -> PartitionTotals:
         """The partition's durable counts."""
         ledger = self.ledgers[partition]
-        life, oldest = ledger.tallies.life, next(iter(ledger.waiting.values()), None)
+        life, oldest = ledger.tallies.life, ledger.oldest_example()
         return PartitionTotals(
             examples=life.examples["labelled"]
             + life.examples["expired"]

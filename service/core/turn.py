@@ -83,8 +83,8 @@ class Turn:
                     merge.put_back(record)
                     return
             self._consume(record)
-            while len(waiting) > most:
-                self._give_up(next(iter(waiting.values())), "evicted")
+            while len(waiting) > most and (oldest := ledger.oldest_example()) is not None:
+                self._give_up(oldest, "evicted")
             allowance -= 1
             if allowance <= 0 or self.bytes >= room:
                 return
