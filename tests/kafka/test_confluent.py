@@ -4,14 +4,16 @@ What every log must do is asked of it in `tests/contract`; `tests/faults/test_tw
 """
 
 import sys
+import threading
 from typing import Any
 
 import pytest
 
 from service.core.records import Outgoing
 from service.log import open_log
+from service.log.kafka.confluent import transact
 from service.log.kafka.confluent.clients import translated_options
-from service.log.protocol import Fenced, Log, Misconfigured
+from service.log.protocol import Fenced, Log, Misconfigured, TransactionFailed
 from service.settings import LogSettings, Settings
 
 
@@ -80,6 +82,42 @@ def test_fenced_at_the_very_commit_is_told_as_fenced(
         taker.drop()
         assert list(log.read("predictions", 0, 0)) == []
     assert "FATAL" not in capfd.readouterr().err
+
+
+class _Endless:
+    """A client that forgets the limit of one call, as librdkafka does when a coordinator goes away amid it."""
+
+    def __init__(self, producer: Any) -> None:
+        self._producer, self.entered, self.freed = producer, threading.Event(), threading.Event()
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._producer, name)
+
+    def send_offsets_to_transaction(self, *_: object) -> None:
+        self.entered.set()
+        self.freed.wait()
+
+
+def test_a_call_that_does_not_end_costs_its_transaction_alone(
+    kafka_bootstrap: str, prefix: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is given up, with its client; the next one is committed by another."""
+    monkeypatch.setattr(transact, "OFFSETS_S", 0.1)
+    monkeypatch.setattr(transact, "LATE_S", 0.1)
+    settings = Settings(log=LogSettings(url=f"kafka+confluent://{kafka_bootstrap}", prefix=prefix))
+    with open_log(settings) as log:
+        log.create_topics(1, {})
+        writer = _writer(log)
+        writer.settle()
+        writer._producer = endless = _Endless(writer._producer)
+        with pytest.raises(TransactionFailed, match=r"sending the positions does not end, .* 0\.1 s.*rebuild"):
+            writer.write([Outgoing("predictions", 0, b"k", b"never")], {("in", 0): (1, "")}, None)
+        assert endless.entered.is_set()
+
+        writer.write([Outgoing("predictions", 0, b"k", b"once")], {}, None)
+
+        endless.freed.set()
+        assert [record.value for record in log.read("predictions", 0, 0)] == [b"once"]
 
 
 def _writer(log: Log) -> Any:

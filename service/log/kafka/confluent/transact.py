@@ -6,8 +6,10 @@ if it was. Every error here still ends in an abort, or in a client that is throw
 """
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from queue import Empty, SimpleQueue
+from threading import Thread
 from typing import Any
 
 from confluent_kafka import KafkaError, KafkaException, Producer, TopicPartition
@@ -22,6 +24,8 @@ from service.log.protocol import StaleGeneration, TransactionFailed
 
 INIT_S = 30.0
 FULL_S = 0.1
+LATE_S = 2.0
+"""So long beyond its limit a call may be under way before nobody waits for it any more."""
 
 
 class Writer:
@@ -71,6 +75,10 @@ class Writer:
                 ends = self._transact(outputs, positions, member)
                 done = True
                 return ends
+        except _Endless as error:  # asked for anything else, its client only says that it is busy
+            raise TransactionFailed(
+                f"a transaction of {self._id} was given up ({error}); rebuild from the log"
+            ) from error
         except KafkaException as error:
             cause = self._cause(error)
             if cause.code() in FENCED:
@@ -125,7 +133,8 @@ class Writer:
                 else TopicPartition(name, partition, offset)
                 for (name, partition), (offset, metadata) in positions.items()
             ]
-            producer.send_offsets_to_transaction(offsets, member, OFFSETS_S)
+            # librdkafka 2.16 forgets this limit when the group's coordinator goes away (its issue 5456).
+            _within(OFFSETS_S, "sending the positions", producer.send_offsets_to_transaction, offsets, member)
         producer.commit_transaction(COMMIT_S)
         return ends
 
@@ -175,3 +184,31 @@ def discard(producer: Producer) -> None:
     producer.purge()
     with suppress(KafkaException):  # after a fatal error it says so again
         producer.flush(0)
+
+
+class _Endless(Exception):
+    """A call of the client does not end."""
+
+
+def _within(limit_s: float, what: str, call: Callable[..., Any], *arguments: Any) -> None:
+    """Make a call that takes a limit and may not keep it. Raises what it raises; _Endless where it does not end.
+
+    That call goes on in a thread of its own, and keeps its client from being closed, until the process ends.
+    """
+    ended: SimpleQueue[BaseException | None] = SimpleQueue()
+
+    def make() -> None:
+        try:
+            call(*arguments, limit_s)
+        except BaseException as error:  # noqa: BLE001 - it is raised where the call was wanted
+            ended.put(error)
+        else:
+            ended.put(None)
+
+    Thread(target=make, name="limited", daemon=True).start()
+    try:
+        error = ended.get(timeout=limit_s + LATE_S)
+    except Empty:
+        raise _Endless(f"{what} does not end, though limited to {limit_s:g} s") from None
+    if error is not None:
+        raise error
