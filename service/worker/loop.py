@@ -40,6 +40,10 @@ from service.worker.rebuilds import Rebuilds
 from service.worker.stepping import CHAIN, Stepping
 
 POLL_S = 0.5
+BUFFERED = 4
+"""Steps' worth of records that is buffered."""
+SHARED = 4
+"""Most steps that are made without folding what others have learned."""
 FEW = 10
 """A poll that brings less than this part of a step has brought all there was."""
 LAG_EVERY_S = 2.0
@@ -89,6 +93,8 @@ class Worker:
         self._following: Following | None = None
         self._merge = Merge(())
         self._generation = -1
+        self._moved: Polled | None = None
+        """What a look between two steps brought, where that is another assignment."""
         self._rebuilds = Rebuilds()
         self._fenced_s: float | None = None
         self._away_s: float | None = None
@@ -135,9 +141,11 @@ class Worker:
             checkpointing=self._checkpointing,
             board=self._board,
             stopping=lambda: self._stopping(False),
+            more=lambda: self._buffer_more(session),
         )
 
     def _serve(self, session: Session, stepping: Stepping) -> None:
+        self._moved = None
         while True:
             polled = self._poll(session)
             idle = not polled.records and not self._merge.buffered()
@@ -168,20 +176,34 @@ class Worker:
         buffered = size = 0
         timeout_s = 0.0 if self._merge.buffered() else POLL_S
         while True:
-            polled = session.poll(timeout_s)
-            self._heartbeat.beat()
-            self._metrics.polled(time.time())
+            polled = self._look(session, timeout_s) if self._moved is None else self._moved
+            self._moved = None
             if polled.generation != self._generation:
                 self._assigned(session, polled)
                 return polled
             size += self._merge.add(polled.records)
             buffered += len(polled.records)
-            full = buffered >= CHAIN * batch.max_records or size >= batch.max_bytes
+            full = buffered >= BUFFERED * batch.max_records or size >= batch.max_bytes
             # One more look would cost what comes little more time than the little it might bring is worth.
             little = FEW * len(polled.records) < batch.max_records
             if full or little or time.monotonic() >= closing:
                 return polled
             timeout_s = 0.0
+
+    def _buffer_more(self, session: Session) -> None:
+        """What came meanwhile, between two steps. Raises StaleGeneration where the group has moved on."""
+        polled = self._look(session, 0.0)
+        if polled.generation != self._generation:
+            self._moved = polled
+            raise StaleGeneration("the group has moved on between two steps; roll back")
+        self._merge.add(polled.records)
+        self._pause(session)
+
+    def _look(self, session: Session, timeout_s: float) -> Polled:
+        polled = session.poll(timeout_s)
+        self._heartbeat.beat()
+        self._metrics.polled(time.time())
+        return polled
 
     def _assigned(self, session: Session, polled: Polled) -> None:
         self._heartbeat.state("restoring")
@@ -190,7 +212,7 @@ class Worker:
         for partition in before - set(polled.partitions):
             self._metrics.revoked(partition)
         batch = self._settings.batch
-        self._merge = Merge(polled.partitions, CHAIN * batch.max_records, 4 * batch.max_bytes)
+        self._merge = Merge(polled.partitions, BUFFERED * batch.max_records, 4 * batch.max_bytes)
         began = time.monotonic()
         self._follow(())
         self.held = self._take_over(session, polled.partitions)
@@ -254,7 +276,8 @@ class Worker:
         if self._following is not None:
             self._following.fold_into(self.held.fold)
         try:
-            committed = stepping.chain(self.held, self._merge, self._generation) > 0
+            longest = CHAIN if self._following is None else SHARED
+            committed = stepping.chain(self.held, self._merge, self._generation, longest) > 0
         except StaleGeneration:
             self._merge, self._generation = Merge(()), -1
             return False

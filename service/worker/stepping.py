@@ -20,8 +20,8 @@ from service.worker.health import Heartbeat
 from service.worker.metrics import Metrics
 from service.worker.page_board import Board
 
-CHAIN = 4
-"""Steps that are made without a look at the group between them."""
+CHAIN = 16
+"""Most steps that are made one after the other. Behind the last one no other is made during its commit."""
 
 
 class _Made(NamedTuple):
@@ -44,15 +44,17 @@ class Stepping:
         checkpointing: Checkpointing,
         board: Board | None,
         stopping: Callable[[], bool],
+        more: Callable[[], None],
     ) -> None:
         """`commits`: of one thread, and waited for before the session is closed. `stopping()`: no step is made
-        ahead any more."""
+        ahead any more. `more()` buffers what has come meanwhile; it is asked for when no transaction is open, and
+        raises StaleGeneration when the group has moved on."""
         self._session, self._commits, self._most = session, commits, batch.max_records
         self._metrics, self._heartbeat, self._checkpointing = metrics, heartbeat, checkpointing
-        self._board, self._stopping = board, stopping
+        self._board, self._stopping, self._more = board, stopping, more
 
-    def chain(self, held: Held, merge: Merge, generation: int) -> int:
-        """Make steps while there is something to take, `CHAIN` at most; returns how many were committed.
+    def chain(self, held: Held, merge: Merge, generation: int, longest: int) -> int:
+        """Make steps while there is something to take, `longest` at most; returns how many were committed.
 
         Afterwards nothing is held that is not committed. Raises StaleGeneration, when the last one was taken
         back; after Fenced, TransactionFailed and Unreachable what is held is of no use.
@@ -64,17 +66,22 @@ class Stepping:
             self._metrics.opened()
             opened_s = time.monotonic()
             sent = self._commits.submit(self._session.commit, made.step.transaction, generation)
-            ahead = self._step_ahead(held, merge) if steps + 1 < CHAIN else None
+            ahead = self._step_ahead(held, merge) if steps + 1 < longest else None
             try:
                 receipt = self._ended(sent, opened_s)
             except StaleGeneration:
-                if ahead is not None:
-                    held.state.rollback(ahead.step.partitions)
-                held.state.rollback(made.step.partitions)
+                self._take_back(held, ahead)
+                self._take_back(held, made)
                 raise
             self._keep(held, made, receipt)
             steps += 1
             made = ahead
+            if made is not None and merge.ready() < self._most:
+                try:
+                    self._more()
+                except StaleGeneration:
+                    self._take_back(held, made)
+                    raise
         return steps
 
     def _step(self, held: Held, merge: Merge, drained: Collection[Side]) -> _Made | None:
@@ -88,6 +95,10 @@ class Stepping:
         if merge.ready() < self._most or self._stopping():
             return None
         return self._step(held, merge, ())
+
+    def _take_back(self, held: Held, made: _Made | None) -> None:
+        if made is not None:
+            held.state.rollback(made.step.partitions)
 
     def _ended(self, sent: Future[Receipt], opened_s: float) -> Receipt:
         """Wait for the commit's end; the log has its own limit for that."""

@@ -110,7 +110,9 @@ def test_a_call_that_does_not_end_costs_its_transaction_alone(
         writer = _writer(log)
         writer.settle()
         writer._producer = endless = _Endless(writer._producer)
-        with pytest.raises(TransactionFailed, match=r"sending the positions does not end, .* 0\.1 s.*rebuild"):
+        with pytest.raises(
+            TransactionFailed, match=r"sending the positions does not end, .* 0\.1 s.*rebuild"
+        ):
             writer.write([Outgoing("predictions", 0, b"k", b"never")], {("in", 0): (1, "")}, None)
         assert endless.entered.is_set()
 

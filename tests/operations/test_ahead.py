@@ -11,6 +11,7 @@ from structlog.testing import capture_logs
 from service.core.facts import PartitionTotals
 from service.core.messages import read_outcomes
 from service.core.snapshot import Checkpoint
+from service.core.state import State
 from service.core.step import Step
 from service.log.newest import newest_record
 from service.log.protocol import Log
@@ -19,6 +20,7 @@ from service.settings import Settings
 from service.worker import checkpointing, stepping
 from service.worker.assignment import Held
 from service.worker.metrics import Metrics
+from tests.operations.faulty import FaultyLog
 from tests.operations.working import Recount, Run, opened, settings_for, stream
 
 PATIENCE_S = 30.0
@@ -58,6 +60,31 @@ def test_the_next_step_is_made_during_a_commit(monkeypatch: pytest.MonkeyPatch) 
         log.append(stream(40))
         Run(log, settings)
         assert len(Recount(log, settings).predicted) == 40
+
+
+def test_a_group_that_moves_on_between_two_steps_loses_and_doubles_nothing(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Whichever look tells it: the step that was made ahead by then is taken back, and made again."""
+    taken_back: list[Any] = []
+    rollback = State.rollback
+
+    def noted(self: State, partitions: Any) -> None:
+        taken_back.append(partitions)
+        rollback(self, partitions)
+
+    monkeypatch.setattr(State, "rollback", noted)
+    settings = small()
+    found = []
+    for look in range(16):
+        with opened(settings) as log:
+            log.append(stream(40))
+            faulty = FaultyLog(log, {("poll", look): "rebalance"} if look else {})
+            Run(faulty, settings)
+            assert faulty.happened == (["rebalance"] if look else [])
+            found.append(Recount(log, settings).whole)
+    assert all(each == found[0] for each in found)
+    assert taken_back
 
 
 def test_a_checkpoint_holds_only_what_is_committed(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -173,12 +173,12 @@ def test_a_log_that_is_away_too_long_ends_the_worker(quiet: list[Any]) -> None:
 
 def test_a_stop_between_steps_drains_and_writes_a_checkpoint(tmp_path: Path) -> None:
     """The open steps are finished, a checkpoint is written, and the next run goes on from there."""
-    chosen = settings_for(batch={"max_records": 7}, checkpoint={"url": str(tmp_path)})
-    steps: list[Held] = []
+    chosen = settings_for(batch={"max_records": 2}, checkpoint={"url": str(tmp_path)})
+    chains: list[Held] = []
     with opened(chosen) as log:
         log.append(stream(60))
-        first = Run(log, chosen, stopping=lambda _: len(steps) >= 5, stepped=steps.append)
-        assert len(steps) == 5
+        first = Run(log, chosen, stopping=lambda _: len(chains) >= 2, stepped=chains.append)
+        assert len(chains) == 2
         assert len(written(tmp_path)) == 1
         assert first.heartbeat.vitals().state == "draining"
         before = Recount(log, chosen)

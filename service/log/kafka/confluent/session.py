@@ -64,7 +64,8 @@ class ConfluentSession:
         self._looked_s = time.monotonic()
         self._ids = {name: each.id for name, each in topics().items()}
         self._inputs = [names.to_broker[topic] for topic in INPUTS]
-        self._consumer = clients.member(slot, self._note)
+        self._consumer: Any = clients.member(slot, self._note)
+        """A Consumer, whose stubs promise more than it keeps: before its first join it has no member id."""
         self._consumer.subscribe(
             self._inputs, on_assign=self._on_assign, on_revoke=self._on_revoke, on_lost=self._on_revoke
         )
