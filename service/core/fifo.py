@@ -1,13 +1,17 @@
-"""A map by id that is used first-in first-out, and from whose middle anything may leave.
+"""A map by id that is used first-in first-out, from whose middle anything may leave, and whose last two steps can be
+taken back.
 
 A plain dict passes over all that has left to find its first entry; an OrderedDict takes 40 bytes an entry more.
 """
 
 from collections import deque
-from collections.abc import Iterable
-from typing import Generic, TypeVar
+from collections.abc import Callable, Iterable
+from typing import Any, Generic, TypeVar
 
-Entry = TypeVar("Entry")
+from service.core.entries import Parked, Remembered, Waiting
+from service.core.journal import Journal
+
+Entry = TypeVar("Entry", Waiting, Parked, Remembered)
 
 FEW = 1_000
 """So many ids of entries that have left are no reason yet to look through all."""
@@ -16,23 +20,33 @@ FEW = 1_000
 class Fifo(Generic[Entry]):
     """Entries in the order in which they were put, each by its id."""
 
-    def __init__(self) -> None:
+    def __init__(self, number: Callable[[Entry], int]) -> None:
+        """`number`: grows from each entry to the next; by it they are in order again when a step is taken back."""
         self.entries: dict[str, Entry] = {}
         """In their order; only to be read. To find the first one, ask `oldest`."""
+        self._number: Callable[[Any], int] = number
         self._order: deque[str] = deque()
         """Ids in the order put; some may have left, and an id that came again is there again."""
         self._left: dict[str, int] = {}
         """How often an id is there, from the left, without its entry."""
+        self._journal: Journal[str | Entry] = Journal()
+        """An entry that was there, or the id of one that was not."""
 
-    def put(self, identity: str, entry: Entry) -> None:
+    def put(self, entry: Entry) -> None:
         """It is the newest, or takes the place of one of its id."""
-        if identity not in self.entries:
+        identity, entries, newest = entry.id, self.entries, self._journal.newest
+        before = entries.get(identity)
+        if before is None:
             self._order.append(identity)
-        self.entries[identity] = entry
+        entries[identity] = entry
+        if newest is not None:
+            newest.append(identity if before is None else before)
 
     def pop(self, identity: str) -> Entry:
         """Raises KeyError where there is none."""
-        entry, left = self.entries.pop(identity), self._left
+        entry, left, newest = self.entries.pop(identity), self._left, self._journal.newest
+        if newest is not None:
+            newest.append(entry)
         if self._order[0] == identity and identity not in left:
             self._order.popleft()
             return entry
@@ -51,13 +65,30 @@ class Fifo(Generic[Entry]):
                 left[order.popleft()] = times - 1
         return self.entries[order[0]] if order else None
 
-    def hold(self, entries: Iterable[tuple[str, Entry]]) -> None:
+    def hold(self, entries: Iterable[Entry]) -> None:
         """Hold exactly these, in this order."""
         held = list(entries)
         self.entries.clear()
-        for identity, entry in held:
-            self.entries[identity] = entry
+        for entry in held:
+            self.entries[entry.id] = entry
         self._look_through()
+
+    def begin(self) -> None:
+        """A step begins; the last but one can no more be taken back."""
+        self._journal.begin()
+
+    def rollback(self) -> None:
+        """Everything is as it was at `begin`; a second time, as at the one before."""
+        changes = list(self._journal.take_back())
+        if not changes:
+            return
+        entries = dict(self.entries)
+        for before in changes:
+            if isinstance(before, str):
+                entries.pop(before, None)
+            else:
+                entries[before.id] = before
+        self.hold(sorted(entries.values(), key=self._number))
 
     def _look_through(self) -> None:
         self._order, self._left = deque(self.entries), {}

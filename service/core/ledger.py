@@ -14,11 +14,10 @@ on a rebuild: `service/core/recover.py` applies recorded decisions to the same t
 """
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from math import inf
 from operator import attrgetter
-from typing import Any, Generic, TypeVar
 
 from service.core.entries import Carried, Parked, Remembered, Shared, Waiting
 from service.core.facts import spelled
@@ -26,50 +25,6 @@ from service.core.fifo import Fifo
 from service.core.journal import Journal
 from service.core.messages import EXAMPLE_OUTCOMES, LABEL_OUTCOMES, Marks, Tallies, Tally
 from service.settings import LabelSettings, LabelValue
-
-Entry = TypeVar("Entry", Waiting, Parked, Remembered)
-
-
-class _Journaled(Generic[Entry]):
-    """Entries by id, oldest first, that can take back what was done in the last two steps."""
-
-    def __init__(self, order: Callable[[Entry], int]) -> None:
-        self._fifo: Fifo[Entry] = Fifo()
-        self.entries: Mapping[str, Entry] = self._fifo.entries
-        self._order: Callable[[Any], int] = order
-        self._journal: Journal[str | Entry] = Journal()
-        """An entry that was there, or the id of one that was not."""
-
-    def put(self, entry: Entry) -> None:
-        self._journal.note(self.entries.get(entry.id, entry.id))
-        self._fifo.put(entry.id, entry)
-
-    def pop(self, identity: str) -> Entry:
-        entry = self._fifo.pop(identity)
-        self._journal.note(entry)
-        return entry
-
-    def oldest(self) -> Entry | None:
-        return self._fifo.oldest()
-
-    def begin(self) -> None:
-        self._journal.begin()
-
-    def rollback(self) -> None:
-        changes = list(self._journal.take_back())
-        if not changes:
-            return
-        entries = dict(self.entries)
-        for before in changes:
-            if isinstance(before, str):
-                entries.pop(before, None)
-            else:
-                entries[before.id] = before
-        self.hold(sorted(entries.values(), key=self._order))
-
-    def hold(self, entries: Iterable[Entry]) -> None:
-        """Hold exactly these, in this order."""
-        self._fifo.hold((entry.id, entry) for entry in entries)
 
 
 @dataclass(slots=True)
@@ -107,9 +62,9 @@ class Ledger:
         self.predictions_end: Shared = 0
         """Offset that the next prediction will have, or lower."""
         self.outcomes_end: Shared = 0
-        self._waiting: _Journaled[Waiting] = _Journaled(attrgetter("source"))
-        self._parked: _Journaled[Parked] = _Journaled(attrgetter("offset"))
-        self._remembered: _Journaled[Remembered] = _Journaled(attrgetter("order"))
+        self._waiting: Fifo[Waiting] = Fifo(attrgetter("source"))
+        self._parked: Fifo[Parked] = Fifo(attrgetter("offset"))
+        self._remembered: Fifo[Remembered] = Fifo(attrgetter("order"))
         self.waiting: Mapping[str, Waiting] = self._waiting.entries
         """Examples without a label, in offset order."""
         self.parked: Mapping[str, Parked] = self._parked.entries
@@ -234,13 +189,13 @@ class Ledger:
         self._scalars.note(
             _Scalars(self.stream_time, self.resolutions, tallies, self.examples_next, self.labels_next)
         )
-        for journaled in (self._waiting, self._parked, self._remembered):
-            journaled.begin()
+        for entries in (self._waiting, self._parked, self._remembered):
+            entries.begin()
 
     def keep(self) -> None:
         """What was done so far is never rolled back: its journal would grow as large as the log."""
-        for journaled in (self._waiting, self._parked, self._remembered):
-            journaled.begin()
+        for entries in (self._waiting, self._parked, self._remembered):
+            entries.begin()
 
     def rollback(self) -> None:
         """Restore everything as it was at `begin`; a second time, at the one before."""
@@ -248,7 +203,7 @@ class Ledger:
         self.stream_time, self.resolutions = before.stream_time, before.resolutions
         self.tallies = before.tallies
         self.examples_next, self.labels_next = before.examples_next, before.labels_next
-        for journaled in (self._waiting, self._parked, self._remembered):
-            journaled.rollback()
+        for entries in (self._waiting, self._parked, self._remembered):
+            entries.rollback()
         self._count_classes()
         self.quiet_until = -1.0
