@@ -65,7 +65,14 @@ def test_the_core_passes_its_tests(folder: Path) -> None:
 
 
 @pytest.mark.kafka
+def test_the_compiled_client_fails_as_the_interpreted_one(folder: Path) -> None:
+    """What its library raises is caught, and told in the same words."""
+    ran(folder, "-m", "pytest", "-q", "-p", "no:cacheprovider", "tests/kafka/test_confluent.py")
+
+
+@pytest.mark.kafka
 @pytest.mark.faults
-def test_killed_it_loses_and_doubles_nothing(folder: Path) -> None:
+@pytest.mark.parametrize("client", ["kafka-python", "confluent"])
+def test_killed_it_loses_and_doubles_nothing(folder: Path, client: str) -> None:
     """B1: worker and broker are killed again and again, and the log is recounted."""
-    ran(folder, "-m", "tests.faults", "B1", "--short")
+    ran(folder, "-m", "tests.faults", "B1", "--short", "--client", client)

@@ -75,10 +75,10 @@ class Writer:
                 ends = self._transact(outputs, positions, member)
                 done = True
                 return ends
-        except _Endless as error:  # asked for anything else, its client only says that it is busy
+        except _Endless as endless:  # asked for anything else, its client only says that it is busy
             raise TransactionFailed(
-                f"a transaction of {self._id} was given up ({error}); rebuild from the log"
-            ) from error
+                f"a transaction of {self._id} was given up ({endless}); rebuild from the log"
+            ) from endless
         except KafkaException as error:
             cause = self._cause(error)
             if cause.code() in FENCED:
