@@ -4,13 +4,52 @@ Most of it is the same for all three, and is read off the decisions when the tur
 record of the same turn asks for is kept up as it happens: the classes seen, and their majority.
 """
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
 from typing import cast
 
-from service.core.facts import ExampleOutcome, LabelOutcome, StepCounts, spelled
+from service.core.facts import Direction, ExampleOutcome, LabelOutcome, StepFacts, Stream, spelled
 from service.core.messages import Decision, Tallies
+from service.core.status import MistakeTold
 from service.settings import LabelValue
+
+
+class StepCounts:
+    """What a step counts while it runs: what `facts` are made of."""
+
+    def __init__(self) -> None:
+        self.mistakes_told: list[MistakeTold] = []
+        self.consumed: defaultdict[Stream, int] = defaultdict(int)
+        self.rejected: defaultdict[tuple[Stream, str], int] = defaultdict(int)
+        self.predicted: defaultdict[str, int] = defaultdict(int)
+        self.evaluations: defaultdict[tuple[str, str], int] = defaultdict(int)
+        self.mistakes: defaultdict[str, int] = defaultdict(int)
+        self.majority_mistakes = 0
+        self.updates: defaultdict[Direction, int] = defaultdict(int)
+        self.labels: defaultdict[LabelOutcome, int] = defaultdict(int)
+        self.examples: defaultdict[ExampleOutcome, int] = defaultdict(int)
+        self.label_delays: list[float] = []
+        self.margins: list[float] = []
+        self.predicted_record_ms: list[int] = []
+        self.newest: dict[Stream, int] = {}
+
+    def facts(self) -> StepFacts:
+        return StepFacts(
+            consumed=self.consumed,
+            rejected=self.rejected,
+            predicted=self.predicted,
+            evaluations=self.evaluations,
+            mistakes=self.mistakes,
+            baseline_mistakes=self.majority_mistakes,
+            updates=self.updates,
+            labels=self.labels,
+            examples=self.examples,
+            label_delays_seconds=self.label_delays,
+            margins=self.margins,
+            predicted_record_ms=self.predicted_record_ms,
+            newest_record_ms=self.newest,
+            mistakes_told=self.mistakes_told,
+        )
 
 
 class Counting:

@@ -4,7 +4,6 @@ Nothing here decides, and nothing here is needed to decide again: the log alone 
 """
 
 import json
-from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -73,41 +72,3 @@ class PartitionTotals:
     parked: int
     oldest_waiting_ms: int | None = None
     """Stream time at which the oldest waiting example was predicted; None when none waits."""
-
-
-class StepCounts:
-    """The same counts while a step runs; `facts` closes them."""
-
-    def __init__(self) -> None:
-        self.mistakes_told: list[MistakeTold] = []
-        self.consumed: defaultdict[Stream, int] = defaultdict(int)
-        self.rejected: defaultdict[tuple[Stream, str], int] = defaultdict(int)
-        self.predicted: defaultdict[str, int] = defaultdict(int)
-        self.evaluations: defaultdict[tuple[str, str], int] = defaultdict(int)
-        self.mistakes: defaultdict[str, int] = defaultdict(int)
-        self.majority_mistakes = 0
-        self.updates: defaultdict[Direction, int] = defaultdict(int)
-        self.labels: defaultdict[LabelOutcome, int] = defaultdict(int)
-        self.examples: defaultdict[ExampleOutcome, int] = defaultdict(int)
-        self.label_delays: list[float] = []
-        self.margins: list[float] = []
-        self.predicted_record_ms: list[int] = []
-        self.newest: dict[Stream, int] = {}
-
-    def facts(self) -> StepFacts:
-        return StepFacts(
-            consumed=self.consumed,
-            rejected=self.rejected,
-            predicted=self.predicted,
-            evaluations=self.evaluations,
-            mistakes=self.mistakes,
-            baseline_mistakes=self.majority_mistakes,
-            updates=self.updates,
-            labels=self.labels,
-            examples=self.examples,
-            label_delays_seconds=self.label_delays,
-            margins=self.margins,
-            predicted_record_ms=self.predicted_record_ms,
-            newest_record_ms=self.newest,
-            mistakes_told=self.mistakes_told,
-        )

@@ -7,7 +7,8 @@ back whose transaction was given up.
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
-from service.core.facts import PartitionTotals, StepCounts, StepFacts
+from service.core.counting import StepCounts
+from service.core.facts import PartitionTotals, StepFacts
 from service.core.merge import Merge, Side
 from service.core.records import Outgoing, Position, Transaction
 from service.core.state import State

@@ -9,11 +9,11 @@ from typing import Literal, NamedTuple
 
 from msgspec import UNSET, Raw
 
-from service.core.counting import Counting
+from service.core.counting import Counting, StepCounts
 from service.core.dead_letters import dead_letter
 from service.core.entries import Carried, Waiting
 from service.core.explain import Explaining
-from service.core.facts import LabelOutcome, StepCounts, Stream, spelled
+from service.core.facts import LabelOutcome, Stream, spelled
 from service.core.faults import BadRecord
 from service.core.features import Features
 from service.core.learners import Score
@@ -75,14 +75,15 @@ class Turn:
         """
         ledger, waiting, most = self.ledger, self.ledger.waiting, self.ledger.max_waiting
         for record in merge.take(self.partition, drained):
-            if record.timestamp_ms > ledger.stream_time:  # noqa: PLR1730 - a call for each record would be dear
-                ledger.stream_time = record.timestamp_ms
+            time_ms = record.timestamp_ms
+            if time_ms > ledger.stream_time:  # noqa: PLR1730 - a call for each record would be dear
+                ledger.stream_time = time_ms
             if ledger.stream_time > ledger.quiet_until and not ledger.quiet():
                 allowance = self._clear_away(allowance, room)
                 if allowance <= 0:  # the record waits for the next step, at the time that it brought
                     merge.put_back(record)
                     return
-            self._consume(record)
+            self._consume(record, time_ms)
             while len(waiting) > most and (oldest := ledger.oldest_example()) is not None:
                 self._give_up(oldest, "evicted")
             allowance -= 1
@@ -125,34 +126,35 @@ class Turn:
         )
         return Position(ledger.examples_next, ledger.labels_next, encode(marks).decode())
 
-    def _consume(self, record: Record) -> None:
+    def _consume(self, record: Record, time_ms: int) -> None:
         is_label = record.topic == "labels"
         if is_label is self.of_labels:
             self.order[-1] += 1
         else:
             self.of_labels = is_label
             self.order.append(1)
-        if record.timestamp_ms > self.newest[is_label]:  # noqa: PLR1730 - as above
-            self.newest[is_label] = record.timestamp_ms
+        if time_ms > self.newest[is_label]:  # noqa: PLR1730 - as above
+            self.newest[is_label] = time_ms
+        offset = record.offset
         try:
             if is_label:
-                self.ledger.labels_next = record.offset + 1
-                self._label(record)
+                self.ledger.labels_next = offset + 1
+                self._label(record, offset, time_ms)
             else:
-                self.ledger.examples_next = record.offset + 1
-                self._example(record)
+                self.ledger.examples_next = offset + 1
+                self._example(record, offset, time_ms)
         except BadRecord as fault:
             self._invalid(record, fault)
 
     # --- examples ---------------------------------------------------------------------------------
 
-    def _example(self, record: Record) -> None:
+    def _example(self, record: Record, offset: int, time_ms: int) -> None:
         model, ledger = self.model, self.ledger
         identity, raw = self.reader.example(record)
         x = model.features(raw)
         self.sizes.check(record, raw)
         if identity in ledger.waiting or identity in ledger.remembered:
-            self.decisions.append(Decision("duplicate", identity, record.offset))
+            self.decisions.append(Decision("duplicate", identity, offset))
             return
         score = model.score(x)
         predicted = model.predict(score)
@@ -164,7 +166,7 @@ class Turn:
                 score=one,
                 scores=many,
                 features=Raw(raw),
-                source=record.offset,
+                source=offset,
                 at=ledger.stream_time,
                 model=model.encoded_version(),  # type: ignore[arg-type]
             )
@@ -172,7 +174,7 @@ class Turn:
         self._write(Outgoing("predictions", self.partition, record.key, prediction, record.headers))
         entry = Waiting(
             identity,
-            record.offset,
+            offset,
             ledger.stream_time,
             predicted,
             model.epoch,
@@ -185,8 +187,8 @@ class Turn:
         if predicted is not None:
             self.counts.predicted[spelled(predicted)] += 1
         self.counts.margins.append(confidence(score))
-        if record.timestamp_ms >= 0:
-            self.counts.predicted_record_ms.append(record.timestamp_ms)
+        if time_ms >= 0:
+            self.counts.predicted_record_ms.append(time_ms)
         if identity in ledger.parked:
             early = ledger.unpark(identity)
             self._apply(entry, early.offset, early.label)
@@ -197,7 +199,7 @@ class Turn:
 
     # --- labels -----------------------------------------------------------------------------------
 
-    def _label(self, record: Record) -> None:
+    def _label(self, record: Record, offset: int, time_ms: int) -> None:
         ledger = self.ledger
         identity, label, carried = self.reader.label(record)
         new_class = self._must_be_few(label)
@@ -208,30 +210,30 @@ class Turn:
             self.sizes.check_classes(*new_class, self.state.settings.batch.max_records)
         waiting = ledger.waiting.get(identity)
         if waiting is not None:
-            if record.timestamp_ms >= 0:
-                self.counts.label_delays.append(max(0, record.timestamp_ms - waiting.at) / 1000)
-            self._apply(waiting, record.offset, label)
+            if time_ms >= 0:
+                self.counts.label_delays.append(max(0, time_ms - waiting.at) / 1000)
+            self._apply(waiting, offset, label)
             return
         resolved = ledger.remembered.get(identity)
         if resolved is not None and resolved.label is None:
             if carried is not None:
-                self._apply_late(identity, record.offset, label, carried)
+                self._apply_late(identity, offset, label, carried)
             else:
-                self._decide_label("expired", identity, record.offset, label)
+                self._decide_label("expired", identity, offset, label)
             return
         known = resolved or ledger.parked.get(identity)
         if known is not None:
             again: LabelOutcome = "duplicate" if known.label == label else "conflict"
-            self._decide_label(again, identity, record.offset, label)
+            self._decide_label(again, identity, offset, label)
             return
-        ledger.park(identity, record.offset, label, carried)
+        ledger.park(identity, offset, label, carried)
         self.bytes += 0 if carried is None else len(carried.features)
         self.decisions.append(
             Decision(
                 "parked",
                 identity,
                 None,
-                record.offset,
+                offset,
                 label,
                 None if carried is None else carried.predicted,
                 ledger.stream_time,
