@@ -4,6 +4,8 @@ Brokers that go away under a whole worker: `tests/faults/test_broker_away.py`; a
 `tests/faults/test_producer_faults.py`; topics that change: `tests/faults/test_lost_positions.py`.
 """
 
+import subprocess
+import sys
 import threading
 
 import pytest
@@ -48,3 +50,22 @@ def test_the_watchdog_barks_once_at_what_does_not_return() -> None:
     watchdog.close()
 
     assert heard == ["stuck"]
+
+
+def test_a_process_that_hangs_ends_and_says_where() -> None:
+    """What to look for, and at which line each of its threads stood."""
+    program = (
+        "import time\n"
+        "from service.log.kafka.watchdog import Watchdog\n"
+        "def nap(): time.sleep(60)\n"
+        "with Watchdog().limit(0.1, 'a nap'):\n"
+        "    nap()\n"
+    )
+
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, timeout=PATIENCE_S, check=False
+    )
+
+    assert done.returncode == 7
+    assert done.stderr.startswith("mistakebound: a nap did not return in time")
+    assert "line 3 in nap" in done.stderr

@@ -4,6 +4,7 @@ kafka-python waits without a limit in several places while a broker is away. Our
 first; where one of them does not help, the watchdog ends the process, so that its successor can go on.
 """
 
+import faulthandler
 import itertools
 import os
 import sys
@@ -17,9 +18,10 @@ TICK_S = 0.25
 
 
 def leave(what: str) -> None:
-    """End the process at once (exit code 7), with one line on stderr."""
+    """End the process at once (exit code 7), and say on stderr what hung, and where each thread stood."""
     sys.stderr.write(f"mistakebound: {what} did not return in time; ending the process\n")
     sys.stderr.flush()
+    faulthandler.dump_traceback()
     os._exit(GAVE_UP)
 
 
