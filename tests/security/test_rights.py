@@ -14,6 +14,7 @@ from typer.testing import CliRunner
 from service.commands.app import app
 from service.commands.exit_codes import ExitCode, code_of
 from service.core.records import TOPICS, Outgoing
+from service.log import open_log
 from service.log.kafka import KafkaLog
 from service.log.protocol import Refused
 from service.settings import CheckpointSettings, Settings
@@ -36,9 +37,12 @@ class Model:
         self.log = log
         self._sent = 0
 
-    def settings(self, user: str) -> Settings:
+    def settings(self, user: str, scheme: str = "kafka") -> Settings:
         settings = self.secured.settings("scram", self.prefix, user)
-        return settings.model_copy(update={"checkpoint": CheckpointSettings(url=self._checkpoints)})
+        log = settings.log.model_copy(update={"url": f"{scheme}://{self.secured.address('scram')}"})
+        return settings.model_copy(
+            update={"checkpoint": CheckpointSettings(url=self._checkpoints), "log": log}
+        )
 
     def rights(self, user: str) -> list[Right]:
         return rights(user, self.prefix)
@@ -52,9 +56,9 @@ class Model:
             [example(number, {"a": 1.0}, now), label(number, number % 2 == 0, now), wrong],
         )
 
-    def work(self) -> Run:
+    def work(self, scheme: str = "kafka") -> Run:
         """The worker, by its own rights, until all that was sent is decided."""
-        settings, end = self.settings("worker"), time.monotonic() + PATIENCE_S
+        settings, end = self.settings("worker", scheme), time.monotonic() + PATIENCE_S
 
         def stopping(idle: bool) -> bool:
             assert time.monotonic() < end, "the worker does not get on"
@@ -62,7 +66,7 @@ class Model:
             highs = [self.log.high_watermark(topic, 0) for topic in ("examples", "labels")]
             return at is not None and [at.examples, at.labels] == highs
 
-        with KafkaLog(settings) as log:
+        with open_log(settings) as log:
             return Run(log, settings, stopping=stopping)
 
     def command(self, user: str, *arguments: str, stdin: bytes = b"") -> Any:
@@ -112,6 +116,15 @@ def test_the_worker_works_with_its_rights_and_not_without_any_of_them(model: Mod
             assert names(str(refusal.value), right), f"without {right}: {refusal.value}"
         run = model.work()
     assert run.metric('mistakebound_partition_updates{partition="0"}') == 1 + len(tried)
+
+
+def test_librdkafka_needs_no_other_rights_and_speaks_tls_too(model: Model) -> None:
+    """By the same door, with the same settings, it goes on where kafka-python stopped, and back."""
+    with model.secured.granted(model.rights("worker")):
+        for updates, scheme in enumerate(("kafka", "kafka+confluent", "kafka"), 1):
+            model.send()
+            run = model.work(scheme)
+            assert run.metric('mistakebound_partition_updates{partition="0"}') == updates
 
 
 def test_reset_and_seed_need_what_the_worker_needs(model: Model) -> None:
