@@ -170,16 +170,32 @@ class Worker:
             self._board.show(held.state, held.fold, self._learning.learned)
 
     def _poll(self, session: Session) -> Polled:
-        """Buffer until some steps' worth is there, its time is up, or what comes is little."""
+        """Buffer what there is; take over what the group gives."""
+        timeout_s = 0.0 if self._merge.buffered() else POLL_S
+        polled = self._fill(session, timeout_s) if self._moved is None else self._moved
+        self._moved = None
+        if polled.generation != self._generation:
+            self._assigned(session, polled)
+        return polled
+
+    def _buffer_more(self, session: Session) -> None:
+        """Buffer what came meanwhile, between two steps. Raises StaleGeneration where the group has moved on."""
+        polled = self._fill(session, 0.0)
+        if polled.generation != self._generation:
+            self._moved = polled
+            raise StaleGeneration("the group has moved on between two steps; roll back")
+        self._pause(session)
+
+    def _fill(self, session: Session, timeout_s: float) -> Polled:
+        """Buffer until some steps' worth is there, its time is up, or what comes is little; returns the last look."""
         batch = self._settings.batch
         closing = time.monotonic() + batch.max_delay.total_seconds()
         buffered = size = 0
-        timeout_s = 0.0 if self._merge.buffered() else POLL_S
         while True:
-            polled = self._look(session, timeout_s) if self._moved is None else self._moved
-            self._moved = None
+            polled = session.poll(timeout_s)
+            self._heartbeat.beat()
+            self._metrics.polled(time.time())
             if polled.generation != self._generation:
-                self._assigned(session, polled)
                 return polled
             size += self._merge.add(polled.records)
             buffered += len(polled.records)
@@ -189,21 +205,6 @@ class Worker:
             if full or little or time.monotonic() >= closing:
                 return polled
             timeout_s = 0.0
-
-    def _buffer_more(self, session: Session) -> None:
-        """What came meanwhile, between two steps. Raises StaleGeneration where the group has moved on."""
-        polled = self._look(session, 0.0)
-        if polled.generation != self._generation:
-            self._moved = polled
-            raise StaleGeneration("the group has moved on between two steps; roll back")
-        self._merge.add(polled.records)
-        self._pause(session)
-
-    def _look(self, session: Session, timeout_s: float) -> Polled:
-        polled = session.poll(timeout_s)
-        self._heartbeat.beat()
-        self._metrics.polled(time.time())
-        return polled
 
     def _assigned(self, session: Session, polled: Polled) -> None:
         self._heartbeat.state("restoring")
