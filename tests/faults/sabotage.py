@@ -91,15 +91,21 @@ GUARDS: Mapping[str, Guard] = {
     ),
     "B2 a step given up is taken back": Guard(
         "service/worker/stepping.py",
-        "                held.state.rollback(made.step.partitions)\n",
-        "",
+        "                self._take_back(held, ahead)\n                self._take_back(held, made)\n",
+        "                self._take_back(held, ahead)\n",
         ZOMBIE,
     ),
     "B2 a step that was made ahead is taken back, too": Guard(
         "service/worker/stepping.py",
-        "                    held.state.rollback(ahead.step.partitions)\n",
-        "                    pass\n",
+        "                self._take_back(held, ahead)\n",
+        "",
         "operations/test_loop.py::test_one_fault_at_one_commit",
+    ),
+    "B2 a step made ahead is taken back when the group has moved on before it": Guard(
+        "service/worker/stepping.py",
+        "                    self._take_back(held, made)\n",
+        "",
+        "operations/test_ahead.py::test_a_group_that_moves_on_between_two_steps_loses_and_doubles_nothing",
     ),
     "B2 a client whose transaction was aborted is thrown away": Guard(
         "service/log/kafka/transact.py",
@@ -138,7 +144,7 @@ GUARDS: Mapping[str, Guard] = {
     ),
     "B5 stream time does not go back": Guard(
         "service/core/turn.py",
-        "            if record.timestamp_ms > ledger.stream_time:",
+        "            if time_ms > ledger.stream_time:",
         "            if True:",
         DATA,
     ),
