@@ -78,12 +78,18 @@ class Secured:
         return {name: value for name, value in (options | more).items() if value is not None}
 
     def settings(
-        self, door: str, prefix: str, user: str = "worker", host: str = HOST, **more: Any
+        self,
+        door: str,
+        prefix: str,
+        user: str = "worker",
+        host: str = HOST,
+        scheme: str = "kafka",
+        **more: Any,
     ) -> Settings:
         """Those of one model on this broker, for somebody who comes in by this door."""
         return Settings.model_validate(
             {
-                "log": {"url": f"kafka://{self.address(door, host)}", "prefix": prefix},
+                "log": {"url": f"{scheme}://{self.address(door, host)}", "prefix": prefix},
                 "labels": {"max_delay": 1000},
                 "learner": {"kind": "perceptron"},
                 "checkpoint": {"url": ""},

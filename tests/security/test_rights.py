@@ -38,11 +38,8 @@ class Model:
         self._sent = 0
 
     def settings(self, user: str, scheme: str = "kafka") -> Settings:
-        settings = self.secured.settings("scram", self.prefix, user)
-        log = settings.log.model_copy(update={"url": f"{scheme}://{self.secured.address('scram')}"})
-        return settings.model_copy(
-            update={"checkpoint": CheckpointSettings(url=self._checkpoints), "log": log}
-        )
+        settings = self.secured.settings("scram", self.prefix, user, scheme=scheme)
+        return settings.model_copy(update={"checkpoint": CheckpointSettings(url=self._checkpoints)})
 
     def rights(self, user: str) -> list[Right]:
         return rights(user, self.prefix)

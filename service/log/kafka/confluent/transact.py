@@ -6,9 +6,9 @@ if it was. Every error here still ends in an abort, or in a client that is throw
 """
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from concurrent.futures import Future, wait
 from contextlib import suppress
-from queue import Empty, SimpleQueue
 from threading import Thread
 from typing import Any
 
@@ -25,7 +25,7 @@ from service.log.protocol import StaleGeneration, TransactionFailed
 INIT_S = 30.0
 FULL_S = 0.1
 LATE_S = 2.0
-"""So long beyond its limit a call may be under way before nobody waits for it any more."""
+"""So long beyond their limit positions may be under way before nobody waits for them any more."""
 
 
 class Writer:
@@ -75,10 +75,6 @@ class Writer:
                 ends = self._transact(outputs, positions, member)
                 done = True
                 return ends
-        except _Endless as endless:  # asked for anything else, its client only says that it is busy
-            raise TransactionFailed(
-                f"a transaction of {self._id} was given up ({endless}); rebuild from the log"
-            ) from endless
         except KafkaException as error:
             cause = self._cause(error)
             if cause.code() in FENCED:
@@ -133,10 +129,36 @@ class Writer:
                 else TopicPartition(name, partition, offset)
                 for (name, partition), (offset, metadata) in positions.items()
             ]
-            # librdkafka 2.16 forgets this limit when the group's coordinator goes away (its issue 5456).
-            _within(OFFSETS_S, "sending the positions", producer.send_offsets_to_transaction, offsets, member)
+            self._send_positions(offsets, member)
         producer.commit_transaction(COMMIT_S)
         return ends
+
+    def _send_positions(self, offsets: list[TopicPartition], member: Any) -> None:
+        """Raises TransactionFailed where the call does not end: asked for anything else, the client would only say
+        that it is busy.
+
+        The call goes on in its thread then, and keeps its client from being closed until the process ends.
+        """
+        producer = self._producer
+        assert producer is not None
+        call: Future[None] = Future()
+
+        def send() -> None:
+            try:
+                producer.send_offsets_to_transaction(offsets, member, OFFSETS_S)
+            except BaseException as error:  # noqa: BLE001 - it is raised where the call was wanted
+                call.set_exception(error)
+            else:
+                call.set_result(None)
+
+        # librdkafka 2.16 forgets the limit when the group's coordinator goes away (its issue 5456).
+        Thread(target=send, name="positions", daemon=True).start()
+        if wait([call], OFFSETS_S + LATE_S).not_done:
+            raise TransactionFailed(
+                f"a transaction of {self._id} was given up (sending the positions does not end, though limited to "
+                f"{OFFSETS_S:g} s); rebuild from the log"
+            )
+        call.result()
 
     def _produce(self, record: Outgoing, told: Any) -> None:
         producer, end = self._producer, time.monotonic() + FLUSH_S
@@ -184,31 +206,3 @@ def discard(producer: Producer) -> None:
     producer.purge()
     with suppress(KafkaException):  # after a fatal error it says so again
         producer.flush(0)
-
-
-class _Endless(Exception):
-    """A call of the client does not end."""
-
-
-def _within(limit_s: float, what: str, call: Callable[..., Any], *arguments: Any) -> None:
-    """Make a call that takes a limit and may not keep it. Raises what it raises; _Endless where it does not end.
-
-    That call goes on in a thread of its own, and keeps its client from being closed, until the process ends.
-    """
-    ended: SimpleQueue[BaseException | None] = SimpleQueue()
-
-    def make() -> None:
-        try:
-            call(*arguments, limit_s)
-        except BaseException as error:  # noqa: BLE001 - it is raised where the call was wanted
-            ended.put(error)
-        else:
-            ended.put(None)
-
-    Thread(target=make, name="limited", daemon=True).start()
-    try:
-        error = ended.get(timeout=limit_s + LATE_S)
-    except Empty:
-        raise _Endless(f"{what} does not end, though limited to {limit_s:g} s") from None
-    if error is not None:
-        raise error
