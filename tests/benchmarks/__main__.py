@@ -25,7 +25,7 @@ with warnings.catch_warnings():
 from tests.benchmarks import offline, throughput, workloads
 from tests.benchmarks.throughput import Contender
 from tests.benchmarks.workload import Workload
-from tests.kafka.broker import Broker
+from tests.log.support.broker import Broker
 
 SHORT = (throughput.LIMIT, throughput.OURS, throughput.USERS)
 COMPARED = {

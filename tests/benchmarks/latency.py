@@ -25,9 +25,9 @@ from typing import Any
 import msgspec
 
 from tests.benchmarks.throughput import ROOT
-from tests.faults.children import Children
-from tests.faults.deployment import Deployment, assigned
-from tests.kafka.broker import Broker
+from tests.faults.support.children import Children
+from tests.faults.support.deployment import Deployment, assigned
+from tests.log.support.broker import Broker
 
 PARTITIONS = 4
 WARM_UP = 20

@@ -10,16 +10,16 @@ from river.evaluate import progressive_val_score
 from river.linear_model import Perceptron
 from river.metrics import Accuracy
 
-from service.commands.labelled import from_jsonl
-from service.core.fold import Fold
-from service.core.ledger import Ledger
-from service.core.messages import encode
-from service.core.model import Model, first_epoch
-from service.core.records import Outgoing, Record
-from service.core.recover import read_marks, rebuild
-from service.core.replay import Row, replay_rows
-from service.core.step import Step
-from service.settings import Settings
+from mistakebound.commands.labelled_files import from_jsonl
+from mistakebound.core.ledger.ledger import Ledger
+from mistakebound.core.ledger.rebuild import read_marks, rebuild
+from mistakebound.core.messages.schema import encode
+from mistakebound.core.model.fold import Fold
+from mistakebound.core.model.model import Model, first_epoch
+from mistakebound.core.records import Outgoing, Record
+from mistakebound.core.replay.replay import Row, replay_rows
+from mistakebound.core.step.step import Step
+from mistakebound.settings import Settings
 from tests.benchmarks.offline_peers import scikit_learn, vowpal_wabbit
 from tests.benchmarks.workload import Workload, labelled
 

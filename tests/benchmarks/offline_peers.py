@@ -11,8 +11,8 @@ import numpy
 from sklearn.linear_model import Perceptron
 
 from tests.benchmarks.environments import python
+from tests.support.project import ROOT
 
-ROOT = Path(__file__).parents[2]
 PATIENCE_S = 300
 CLASSES = numpy.array([False, True])
 

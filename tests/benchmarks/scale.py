@@ -18,13 +18,13 @@ import uuid
 from contextlib import ExitStack
 from pathlib import Path
 
-from service.commands.topic_rules import wanted_config
-from service.log import open_log
-from service.log.protocol import Log, LogError
-from service.settings import Settings
+from mistakebound.commands.topics.rules import wanted_config
+from mistakebound.log import open_log
+from mistakebound.log.protocol import Log, LogError
+from mistakebound.settings import Settings
 from tests.benchmarks.throughput import ROOT, send
 from tests.benchmarks.workload import Workload
-from tests.kafka.broker import Broker
+from tests.log.support.broker import Broker
 
 PATIENCE_S = 600
 SINCE = 0.1
@@ -80,7 +80,7 @@ def _rate(program: str, count: int, bootstrap: str, inputs: Settings, work: Work
             command = (
                 ["-m", "tests.benchmarks.contenders.limit", json.dumps(task | {"options": {"slot": number}})]
                 if program == "limit"
-                else ["-m", "service", "run", *_options(settings, number)]
+                else ["-m", "mistakebound", "run", *_options(settings, number)]
             )
             held.callback(_end, _start(command, Path(folder) / f"{number}.err"))
         return _watch(log, work)

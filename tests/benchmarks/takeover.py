@@ -22,11 +22,11 @@ from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 
-from service.core.records import Outgoing
+from mistakebound.core.records import Outgoing
 from tests.benchmarks.memory import most_waiting_bytes, resident_bytes
-from tests.faults.children import Child, Children, until
-from tests.faults.deployment import PARTITIONS, Deployment, assigned
-from tests.kafka.broker import Broker
+from tests.faults.support.children import Child, Children, until
+from tests.faults.support.deployment import PARTITIONS, Deployment, assigned
+from tests.log.support.broker import Broker
 
 FEATURES = 10
 FIRST_MS = 1_750_000_000_000

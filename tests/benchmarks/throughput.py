@@ -7,18 +7,17 @@ import time
 import uuid
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 from statistics import median
 from typing import Any
 
-from service.commands.topic_rules import wanted_config
-from service.core.records import Outgoing
-from service.log import open_log
-from service.settings import LogSettings, Settings
+from mistakebound.commands.topics.rules import wanted_config
+from mistakebound.core.records import Outgoing
+from mistakebound.log import open_log
+from mistakebound.settings import LogSettings, Settings
 from tests.benchmarks.environments import compiled_checkout, python
 from tests.benchmarks.workload import Workload, class_names, span_ms, stream
+from tests.support.project import ROOT
 
-ROOT = Path(__file__).parents[2]
 PATIENCE_S = 300
 
 

@@ -15,7 +15,8 @@ import tomllib
 import zipfile
 from pathlib import Path
 
-ROOT = Path(__file__).parents[2]
+from tests.support.project import ROOT
+
 BUILD = {"HATCH_BUILD_HOOKS_ENABLE": "1", "HATCH_BUILD_CLEAN_HOOKS_AFTER": "1"}
 COPIED = (
     "service",
@@ -36,7 +37,7 @@ def named() -> list[str]:
     """The modules that pyproject.toml wants compiled, as one imports them."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())
     hook = project["tool"]["hatch"]["build"]["targets"]["wheel"]["hooks"]["mypyc"]
-    return [path.strip("/").removesuffix(".py").replace("/", ".") for path in hook["include"]]
+    return [path.removeprefix("/service/").removesuffix(".py").replace("/", ".") for path in hook["include"]]
 
 
 def checkout(folder: Path) -> None:
@@ -58,5 +59,5 @@ def checkout(folder: Path) -> None:
         (wheel,) = Path(wheels).glob("*.whl")
         with zipfile.ZipFile(wheel) as content:
             content.extractall(
-                folder, [name for name in content.namelist() if name.endswith((".so", ".pyd"))]
+                folder / "service", [name for name in content.namelist() if name.endswith((".so", ".pyd"))]
             )

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests import compiled
+from tests.support.project import python_path
 
 pytestmark = [pytest.mark.compiler, pytest.mark.long, pytest.mark.timeout(900)]
 INTERPRETED_ONLY = (
@@ -30,7 +31,7 @@ def ran(folder: Path, *arguments: str) -> str:
     done = subprocess.run(
         [sys.executable, *arguments],
         cwd=folder,
-        env=there | {"PYTHONPATH": str(folder)},
+        env=there | {"PYTHONPATH": python_path(folder)},
         capture_output=True,
         text=True,
         timeout=800,
@@ -49,7 +50,7 @@ def test_the_named_modules_are_compiled(folder: Path) -> None:
 
     assert [file for file in files if file.endswith(".py") or str(folder) not in file] == []
     assert len(list((folder / "service").rglob("*.so"))) == len(files)
-    assert "compiled" in ran(folder, "-m", "service", "--version")
+    assert "compiled" in ran(folder, "-m", "mistakebound", "--version")
 
 
 def test_the_same_bits_are_written(folder: Path) -> None:
@@ -61,13 +62,13 @@ def test_the_core_passes_its_tests(folder: Path) -> None:
     """Rules, figures, textbooks and traces; and Kafka's record format, to the byte."""
     quiet = ("-q", "-p", "no:cacheprovider", "-k", f"not ({INTERPRETED_ONLY})")
 
-    ran(folder, "-m", "pytest", *quiet, "tests/core", "tests/kafka/test_batches.py")
+    ran(folder, "-m", "pytest", *quiet, "tests/core", "tests/log/kafka/test_batches.py")
 
 
 @pytest.mark.kafka
 def test_the_compiled_client_fails_as_the_interpreted_one(folder: Path) -> None:
     """What its library raises is caught, and told in the same words."""
-    ran(folder, "-m", "pytest", "-q", "-p", "no:cacheprovider", "tests/kafka/test_confluent.py")
+    ran(folder, "-m", "pytest", "-q", "-p", "no:cacheprovider", "tests/log/kafka/test_confluent.py")
 
 
 @pytest.mark.kafka

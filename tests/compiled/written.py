@@ -8,8 +8,8 @@ from random import Random
 
 from structlog.testing import capture_logs
 
-from tests.core.every_kind import CASES
-from tests.core.histories import History
+from tests.core.support.every_kind import CASES
+from tests.core.support.histories import History
 
 HISTORIES = 12
 """Of each learner in each form."""

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.faults.chance import CLIENT
+from tests.faults.support.chance import CLIENT
 
 HERE = Path(__file__).parent
 

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.faults.chance import CLIENT, clients
-from tests.faults.children import Children
-from tests.faults.deployment import Deployment
-from tests.faults.prometheus import Prometheus
+from tests.faults.support.chance import CLIENT, clients
+from tests.faults.support.children import Children
+from tests.faults.support.deployment import Deployment
+from tests.faults.support.prometheus import Prometheus
 
 Deploy = Callable[..., Deployment]
 

@@ -19,7 +19,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple
 
-ROOT = Path(__file__).resolve().parents[2]
+from tests.support.project import ROOT, python_path
+
 COPIED = ("service", "tests", "pyproject.toml")
 RUN_S = 600
 LINE = 200
@@ -50,13 +51,13 @@ SIGNALS = "faults/test_signals.py"
 
 GUARDS: Mapping[str, Guard] = {
     "B1 only committed records are read": Guard(
-        "service/log/kafka/connect.py",
+        "service/mistakebound/log/kafka/connect.py",
         '"isolation_level": "read_committed"',
         '"isolation_level": "read_uncommitted"',
         KILLED,
     ),
     "B1 positions are in the transaction": Guard(
-        "service/log/kafka/transact.py",
+        "service/mistakebound/log/kafka/transact.py",
         "        if positions:\n            self._wait(",
         "        if positions:\n"
         '            self._wait(manager.begin_commit(), COMMIT_S, "the commit")\n'
@@ -66,67 +67,67 @@ GUARDS: Mapping[str, Guard] = {
         KILLED,
     ),
     "B1 a slot keeps its transactional id": Guard(
-        "service/log/kafka/log.py",
+        "service/mistakebound/log/kafka/log.py",
         "self._make_writer(self._connection.client_id(slot))",
         "self._make_writer(f\"{slot}-{__import__('os').getpid()}\")",
         "faults/test_two_workers.py",
     ),
     "B1 what is resolved waits no more": Guard(
-        "service/core/recover.py",
+        "service/mistakebound/core/ledger/rebuild.py",
         "        resolved.add(decision.source)\n",
         "",
         KILLED,
     ),
     "B1 a rebuild reads from the marks": Guard(
-        "service/worker/assignment.py",
+        "service/mistakebound/worker/assignment.py",
         'log.read("predictions", partition, marks.p)',
         'log.read("predictions", partition, log.high_watermark("predictions", partition))',
         KILLED,
     ),
     "B2 the generation fences": Guard(
-        "service/log/kafka/session.py",
+        "service/mistakebound/log/kafka/session.py",
         "self._writer.write(transaction.outputs, positions, self._assignments.member)",
         "self._writer.write(transaction.outputs, positions, self._assignments.member.group_id)",
         ZOMBIE,
     ),
     "B2 a step given up is taken back": Guard(
-        "service/worker/stepping.py",
+        "service/mistakebound/worker/stepping.py",
         "                self._take_back(held, ahead)\n                self._take_back(held, made)\n",
         "                self._take_back(held, ahead)\n",
         ZOMBIE,
     ),
     "B2 a step that was made ahead is taken back, too": Guard(
-        "service/worker/stepping.py",
+        "service/mistakebound/worker/stepping.py",
         "                self._take_back(held, ahead)\n",
         "",
-        "operations/test_loop.py::test_one_fault_at_one_commit",
+        "worker/test_loop.py::test_one_fault_at_one_commit",
     ),
     "B2 a step made ahead is taken back when the group has moved on before it": Guard(
-        "service/worker/stepping.py",
+        "service/mistakebound/worker/stepping.py",
         "                    self._take_back(held, made)\n",
         "",
-        "operations/test_ahead.py::test_a_group_that_moves_on_between_two_steps_loses_and_doubles_nothing",
+        "worker/test_ahead.py::test_a_group_that_moves_on_between_two_steps_loses_and_doubles_nothing",
     ),
     "B2 a client whose transaction was aborted is thrown away": Guard(
-        "service/log/kafka/transact.py",
+        "service/mistakebound/log/kafka/transact.py",
         "            self._abort()\n            raise StaleGeneration(",
         "            self._abort()\n            done = True\n            raise StaleGeneration(",
-        "kafka/test_client_traps.py::test_positions_of_a_step_given_up_are_never_committed",
+        "log/kafka/test_client_traps.py::test_positions_of_a_step_given_up_are_never_committed",
     ),
     "B2 a ledger is kept only at its own position": Guard(
-        "service/worker/assignment.py",
+        "service/mistakebound/worker/assignment.py",
         "held is not None and held.positions.get(p) == positions[p]}",
         "held is not None and p in held.state.ledgers}",
         ZOMBIE,
     ),
     "B2 a takeover first folds what came since": Guard(
-        "service/worker/assignment.py",
+        "service/mistakebound/worker/assignment.py",
         "if held is not None and catch_up(log, held.fold):",
         "if held is not None:",
         ZOMBIE,
     ),
     "B3 reads reach the high watermark": Guard(
-        "service/log/kafka/read.py",
+        "service/mistakebound/log/kafka/read.py",
         "                elif now > deadline:",
         "                elif now > deadline - wait_s + 0.3:\n"
         "                    return\n"
@@ -134,22 +135,22 @@ GUARDS: Mapping[str, Guard] = {
         OPEN,
     ),
     "B3 reads have a deadline": Guard(
-        "service/log/kafka/read.py", "elif now > deadline:", "elif now > deadline + 1e9:", OPEN
+        "service/mistakebound/log/kafka/read.py", "elif now > deadline:", "elif now > deadline + 1e9:", OPEN
     ),
     "B5 what cannot be read is set aside": Guard(
-        "service/core/inputs.py",
+        "service/mistakebound/core/messages/inputs.py",
         '    if value is None:\n        raise BadRecord("tombstone"',
         "    if value == b'nothing':\n        raise BadRecord(\"tombstone\"",
         DATA,
     ),
     "B5 stream time does not go back": Guard(
-        "service/core/turn.py",
+        "service/mistakebound/core/step/partition_step.py",
         "            if time_ms > ledger.stream_time:",
         "            if True:",
         DATA,
     ),
     "B5 what it leads to is sized first": Guard(
-        "service/core/sizes.py",
+        "service/mistakebound/core/step/sizes.py",
         'if size > largest:\n                raise BadRecord(\n                    "oversize",\n'
         '                    f"the example',
         'if False:\n                raise BadRecord(\n                    "oversize",\n'
@@ -157,115 +158,127 @@ GUARDS: Mapping[str, Guard] = {
         DATA,
     ),
     "B5 lost offsets are refused": Guard(
-        "service/worker/assignment.py",
+        "service/mistakebound/worker/assignment.py",
         "        if newest_record(log, topic, partition) is not None:",
         "        if False:",
         LOST,
     ),
     "B5 a lost position is never guessed": Guard(
-        "service/log/kafka/connect.py", '"auto_offset_reset": "none"', '"auto_offset_reset": "latest"', LOST
+        "service/mistakebound/log/kafka/connect.py",
+        '"auto_offset_reset": "none"',
+        '"auto_offset_reset": "latest"',
+        LOST,
     ),
     "B5 partition counts are fixed": Guard(
-        "service/log/kafka/session.py",
+        "service/mistakebound/log/kafka/session.py",
         "    if any(count not in (0, partitions) for count in counts.values()):",
         "    if False:",
         LOST,
     ),
     "B5 topics made anew are noticed": Guard(
-        "service/log/kafka/session.py", "    if anew:", "    if False:", LOST
+        "service/mistakebound/log/kafka/session.py", "    if anew:", "    if False:", LOST
     ),
     "B5 no epoch is begun over work": Guard(
-        "service/worker/epochs.py", "        _refuse_worked(log)\n", "", LOST
+        "service/mistakebound/worker/epochs/epochs.py", "        _refuse_worked(log)\n", "", LOST
     ),
     "B5 an unknown format stops the reader": Guard(
-        "service/core/messages.py", "if epoch.format != FORMAT:", "if False:", LOST
+        "service/mistakebound/core/messages/schema.py", "if epoch.format != FORMAT:", "if False:", LOST
     ),
     "B6 a log that is away is waited for": Guard(
-        "service/worker/loop.py", "                self._wait_for_log(error)", "                raise", AWAY
+        "service/mistakebound/worker/loop.py",
+        "                self._wait_for_log(error)",
+        "                raise",
+        AWAY,
     ),
     "B6 a worker without its log is not ready": Guard(
-        "service/worker/loop.py", "        self._heartbeat.reachable(False)\n", "", AWAY
+        "service/mistakebound/worker/loop.py", "        self._heartbeat.reachable(False)\n", "", AWAY
     ),
     "B6 a transaction that failed is got over": Guard(
-        "service/worker/loop.py",
+        "service/mistakebound/worker/loop.py",
         '                self._rebuild("failed", error)',
         "                raise",
         LEADER,
     ),
     "B7 a failed send meets no commit": Guard(
-        "service/log/kafka/transact.py",
+        "service/mistakebound/log/kafka/transact.py",
         "max(end_of(batch) for batch in batches)",
         "max(end_of(batch) if batch.produce_future.succeeded() else 0 for batch in batches)",
         PRODUCER,
     ),
     "B7 a commit counts under its own epoch": Guard(
-        "service/log/kafka/transact.py", "if manager.producer_id_and_epoch != epoch:", "if False:", PRODUCER
+        "service/mistakebound/log/kafka/transact.py",
+        "if manager.producer_id_and_epoch != epoch:",
+        "if False:",
+        PRODUCER,
     ),
     "B7 a commit without an answer is looked up": Guard(
-        "service/log/kafka/transact.py",
+        "service/mistakebound/log/kafka/transact.py",
         "        if not result.wait(timeout_ms=seconds * 1000):\n",
         "        if not result.wait(timeout_ms=seconds * 1000) and what != 'the commit':\n",
         PRODUCER,
     ),
     "B8 a drain has a limit": Guard(
-        "service/worker/process.py", "woken.settimeout(DRAIN_S)", "woken.settimeout(None)", AWAY
+        "service/mistakebound/worker/process.py", "woken.settimeout(DRAIN_S)", "woken.settimeout(None)", AWAY
     ),
     "B8 a second signal ends the process": Guard(
-        "service/worker/process.py", "            os._exit(INTERRUPTED)", "            pass", AWAY
+        "service/mistakebound/worker/process.py",
+        "            os._exit(INTERRUPTED)",
+        "            pass",
+        AWAY,
     ),
     "B8 a worker that ends leaves the group": Guard(
-        "service/worker/loop.py",
+        "service/mistakebound/worker/loop.py",
         "                    session.close(LEAVE_S)",
         "                    pass",
         SIGNALS,
     ),
     "B8 it leaves also amid a rebalance": Guard(
-        "service/log/kafka/session.py",
+        "service/mistakebound/log/kafka/session.py",
         "                self._leave_beside()",
         "                pass",
         SIGNALS,
     ),
     "B8 a recovery can be broken off": Guard(
-        "service/worker/interruptible.py", "if self._interrupted():", "if False:", SIGNALS
+        "service/mistakebound/worker/interruptible.py", "if self._interrupted():", "if False:", SIGNALS
     ),
     "B9 files are closed": Guard(
-        "service/worker/loop.py",
+        "service/mistakebound/worker/loop.py",
         "            self._away_s = None\n            self._checkpointing.",
         "            self._away_s = None\n            __import__('os').dup(2)\n            self._checkpointing.",
         SOAK,
     ),
     "B9 a follower's client is closed": Guard(
-        "service/log/kafka/read.py",
+        "service/mistakebound/log/kafka/read.py",
         "            if self._back(consumer):\n                consumer.close(autocommit=False)\n\n    def _poll",
         "            pass\n\n    def _poll",
         SOAK,
     ),
     "B9 a follower's thread ends": Guard(
-        "service/worker/following.py",
+        "service/mistakebound/worker/following.py",
         "        self._closed.set()\n        self._thread.join()",
         "        pass",
         SOAK,
     ),
     "B10 the end of a join is waited for": Guard(
-        "service/log/kafka/session.py",
+        "service/mistakebound/log/kafka/session.py",
         "end = max(end, began + JOIN_S)",
         "pass",
-        "kafka/test_client_traps.py::test_a_member_that_is_busy_between_polls_gets_its_share",
+        "log/kafka/test_client_traps.py::test_a_member_that_is_busy_between_polls_gets_its_share",
     ),
     "B10 other workers' updates are folded": Guard(
-        "service/worker/loop.py",
+        "service/mistakebound/worker/loop.py",
         "            self._following.fold_into(self.held.fold)",
         "            pass",
         SCALING,
     ),
     "B10 an update is folded with its own clock": Guard(
-        "service/core/model.py",
+        "service/mistakebound/core/model/model.py",
         "self._fold(partition, x, update.label, update.predicted, sum(update.clock))",
         "self._fold(partition, x, update.label, update.predicted, sum(self.clock))",
         SCALING,
     ),
     "B10 both inputs of a partition stay together": Guard(
-        "service/log/kafka/connect.py",
+        "service/mistakebound/log/kafka/connect.py",
         '"partition_assignment_strategy": (RangePartitionAssignor,),',
         '"partition_assignment_strategy": (__import__("kafka.coordinator.assignors.sticky.sticky_assignor", '
         'fromlist=["x"]).StickyPartitionAssignor,),',
@@ -338,7 +351,7 @@ def _without(copy: Path, guard: Guard, seed: str | None, tries: int) -> tuple[st
 def _run(copy: Path, test: str, seed: str | None) -> tuple[int, str, float]:
     """Pytest's exit code, what it said of the failure, and how long it took in s."""
     environ = {"MISTAKEBOUND_FAULTS_SIZE": "short", **os.environ}
-    environ |= {"PYTHONPATH": str(copy), "PYTHONDONTWRITEBYTECODE": "1"}
+    environ |= {"PYTHONPATH": python_path(copy), "PYTHONDONTWRITEBYTECODE": "1"}
     environ |= {"MISTAKEBOUND_SEED": seed} if seed else {}
     began = time.monotonic()
     arguments = ("--long", "-x", "-q", "-p", "no:cacheprovider", "--tb=short", f"tests/{test}")

@@ -11,22 +11,22 @@ from typing import Any
 
 import pytest
 
-from tests.faults.chance import chance_of, examples, sized
-from tests.faults.children import Child, Children, until
-from tests.faults.deployment import PATIENCE_S, Deployment, address_of
-from tests.faults.feed import Feed
-from tests.faults.fleet import Fleet
-from tests.faults.footprint import Footprint, footprint
-from tests.faults.open_transactions import open_below
-from tests.faults.recount import Recount
-from tests.faults.stream import SETTINGS, stream
-from tests.kafka.broker import Broker
+from tests.faults.support.chance import chance_of, examples, sized
+from tests.faults.support.children import Child, Children, until
+from tests.faults.support.deployment import PATIENCE_S, Deployment, address_of
+from tests.faults.support.feed import Feed
+from tests.faults.support.fleet import Fleet
+from tests.faults.support.footprint import Footprint, footprint
+from tests.faults.support.open_transactions import open_below
+from tests.faults.support.recount import Recount
+from tests.faults.support.stream import SETTINGS, stream
+from tests.log.support.broker import Broker
 
 pytestmark = pytest.mark.kafka
 SMALL_STEPS = "batch.max_records=20"
 DRAIN_S = sized(2.0, 10.0)
 """What a worker may take to stop: in the short form less than it would by itself."""
-HASTY = f"from service.worker import process; process.DRAIN_S = {DRAIN_S}"
+HASTY = f"from mistakebound.worker import process; process.DRAIN_S = {DRAIN_S}"
 RESUMES_S = sized(60.0, 30.0)
 GROWN_KIB = 16 * 1024
 """What client and interpreter may take for the failures that they report. Buffers that grow take more."""

@@ -13,11 +13,11 @@ from itertools import pairwise
 
 import pytest
 
-from service.core.records import Outgoing
-from tests.faults.children import Child, Children, until
-from tests.faults.deployment import Deployment, address_of
-from tests.faults.prometheus import PATIENCE_S, Prometheus, Shown, shows
-from tests.operations.panels import annotations, filled, panel, panels, table, variables
+from mistakebound.core.records import Outgoing
+from tests.deploy.support.panels import annotations, filled, panel, panels, table, variables
+from tests.faults.support.children import Child, Children, until
+from tests.faults.support.deployment import Deployment, address_of
+from tests.faults.support.prometheus import PATIENCE_S, Prometheus, Shown, shows
 
 pytestmark = [pytest.mark.promtool, pytest.mark.kafka, pytest.mark.timeout(240)]
 

@@ -7,9 +7,10 @@ from dataclasses import dataclass
 
 import pytest
 
-from service.log import open_log
-from service.settings import Settings
-from tests.faults.data_stream import (
+from mistakebound.log import open_log
+from mistakebound.settings import Settings
+from tests.commands.support.command_line import ok
+from tests.faults.support.data_stream import (
     MAX_DELAY_S,
     PARKING_S,
     TOPIC_CONFIG,
@@ -18,8 +19,7 @@ from tests.faults.data_stream import (
     Came,
     batches,
 )
-from tests.operations.command_line import ok
-from tests.operations.working import Run, settings_for
+from tests.worker.support.working import Run, settings_for
 
 pytestmark = pytest.mark.kafka
 

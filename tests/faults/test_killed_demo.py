@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from service.log import open_log
-from service.settings import LogSettings, Settings
-from tests.faults.chance import chance_of
-from tests.faults.children import Child, Children, until
-from tests.faults.recount import recount
+from mistakebound.log import open_log
+from mistakebound.settings import LogSettings, Settings
+from tests.faults.support.chance import chance_of
+from tests.faults.support.children import Child, Children, until
+from tests.faults.support.recount import recount
 
 pytestmark = pytest.mark.long
 

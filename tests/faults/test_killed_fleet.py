@@ -4,15 +4,15 @@ import random
 import time
 from collections import Counter
 
-from tests.faults.chance import chance_of, examples, sized
-from tests.faults.children import Children
-from tests.faults.deployment import Deployment
-from tests.faults.feed import Feed
-from tests.faults.fleet import Fleet
-from tests.faults.onlooker import Onlooker
-from tests.faults.open_transactions import open_below
-from tests.faults.stream import SETTINGS, stream
-from tests.kafka.broker import Broker
+from tests.faults.support.chance import chance_of, examples, sized
+from tests.faults.support.children import Children
+from tests.faults.support.deployment import Deployment
+from tests.faults.support.feed import Feed
+from tests.faults.support.fleet import Fleet
+from tests.faults.support.onlooker import Onlooker
+from tests.faults.support.open_transactions import open_below
+from tests.faults.support.stream import SETTINGS, stream
+from tests.log.support.broker import Broker
 
 SLOTS = ("one", "two")
 RULES = ("batch.max_records=200", "checkpoint.every_updates=300", "checkpoint.every=1")

@@ -8,17 +8,17 @@ from typing import Any
 
 import pytest
 
-from service.commands.settings_keys import shown
-from service.core.messages import read_prediction
-from service.core.records import Outgoing
-from service.core.replay import Row, as_stream, replay_rows
-from service.settings import Settings
-from service.worker.assignment import fold_updates
-from tests.core.every_kind import CASES, FORMS, MORE, Case
-from tests.faults.children import Child, Children, until
-from tests.faults.deployment import PATIENCE_S, Deployment
-from tests.faults.stream import BEGUN_MS
-from tests.operations.command_line import run
+from mistakebound.config.keys import shown
+from mistakebound.core.messages.schema import read_prediction
+from mistakebound.core.records import Outgoing
+from mistakebound.core.replay.replay import Row, as_stream, replay_rows
+from mistakebound.settings import Settings
+from mistakebound.worker.assignment import fold_updates
+from tests.commands.support.command_line import run
+from tests.core.support.every_kind import CASES, FORMS, MORE, Case
+from tests.faults.support.children import Child, Children, until
+from tests.faults.support.deployment import PATIENCE_S, Deployment
+from tests.faults.support.stream import BEGUN_MS
 
 pytestmark = pytest.mark.long
 

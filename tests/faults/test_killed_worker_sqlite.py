@@ -2,10 +2,10 @@
 
 import pytest
 
-from tests.faults.chance import chance_of, examples
 from tests.faults.conftest import Deploy
-from tests.faults.killing import KILLED_OFTEN, feed_and_kill
-from tests.faults.stream import SETTINGS, stream
+from tests.faults.support.chance import chance_of, examples
+from tests.faults.support.killing import KILLED_OFTEN, feed_and_kill
+from tests.faults.support.stream import SETTINGS, stream
 
 pytestmark = pytest.mark.long
 

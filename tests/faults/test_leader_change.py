@@ -9,20 +9,20 @@ import pytest
 from kafka import KafkaAdminClient
 from kafka.errors import KafkaError
 
-from service.core.records import TOPICS
-from tests.faults.chance import chance_of, examples, is_full, sized
-from tests.faults.children import Children, until
-from tests.faults.deployment import PATIENCE_S, Deployment
-from tests.faults.feed import Feed
-from tests.faults.fleet import Fleet
-from tests.faults.open_transactions import open_below
-from tests.faults.stream import SETTINGS, stream
-from tests.kafka.cluster import Cluster
+from mistakebound.core.records import TOPICS
+from tests.faults.support.chance import chance_of, examples, is_full, sized
+from tests.faults.support.children import Children, until
+from tests.faults.support.deployment import PATIENCE_S, Deployment
+from tests.faults.support.feed import Feed
+from tests.faults.support.fleet import Fleet
+from tests.faults.support.open_transactions import open_below
+from tests.faults.support.stream import SETTINGS, stream
+from tests.log.support.cluster import Cluster
 
 pytestmark = pytest.mark.kafka
 SMALL_STEPS = "batch.max_records=50"
 PREFIX = "lead."
-HASTY = "from service.log.kafka import transact as t; t.FLUSH_S = t.OFFSETS_S = t.COMMIT_S = 3"
+HASTY = "from mistakebound.log.kafka import transact as t; t.FLUSH_S = t.OFFSETS_S = t.COMMIT_S = 3"
 """A transaction is given up before other brokers lead: so it must be got over, not just waited for."""
 STEP = 300
 """Records that are consumed between two blows."""

@@ -5,13 +5,13 @@ import signal
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from tests.faults.chance import chance_of
-from tests.faults.children import Child, until
 from tests.faults.conftest import Deploy
-from tests.faults.deployment import assigned, page
-from tests.faults.recount import recount
-from tests.faults.stream import SETTINGS, stream
-from tests.operations.promtool import lint
+from tests.faults.support.chance import chance_of
+from tests.faults.support.children import Child, until
+from tests.faults.support.deployment import assigned, page
+from tests.faults.support.recount import recount
+from tests.faults.support.stream import SETTINGS, stream
+from tests.worker.support.promtool import lint
 
 pytestmark = pytest.mark.long
 

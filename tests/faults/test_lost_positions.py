@@ -1,6 +1,6 @@
 """What is gone from a real broker: the worker refuses (exit code 5) with the remedy, and writes nothing.
 
-Going on would predict an example twice, or skip one. On sqlite: `tests/operations/test_loop_refusals.py`.
+Going on would predict an example twice, or skip one. On sqlite: `tests/worker/test_loop_refusals.py`.
 """
 
 import json
@@ -11,17 +11,17 @@ from dataclasses import dataclass
 import pytest
 from kafka import KafkaAdminClient, OffsetAndMetadata, TopicPartition
 
-from service.commands.exit_codes import ExitCode, code_of
-from service.core.messages import Epoch, encode
-from service.core.records import INPUTS, OUTPUTS, Outgoing, Topic
-from service.log.kafka import KafkaLog
-from service.settings import Settings
-from tests.contract.place import KEEP
-from tests.faults.children import Children
-from tests.faults.deployment import Deployment, assigned
-from tests.faults.stream import SETTINGS
-from tests.operations.command_line import ok
-from tests.operations.working import Recount, Run, example, settings_for, stream
+from mistakebound.commands.exit_codes import ExitCode, code_of
+from mistakebound.core.messages.schema import Epoch, encode
+from mistakebound.core.records import INPUTS, OUTPUTS, Outgoing, Topic
+from mistakebound.log.kafka import KafkaLog
+from mistakebound.settings import Settings
+from tests.commands.support.command_line import ok
+from tests.faults.support.children import Children
+from tests.faults.support.deployment import Deployment, assigned
+from tests.faults.support.stream import SETTINGS
+from tests.log.support.place import KEEP
+from tests.worker.support.working import Recount, Run, example, settings_for, stream
 
 pytestmark = pytest.mark.kafka
 EXAMPLES = 20

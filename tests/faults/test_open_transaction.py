@@ -6,16 +6,16 @@ from contextlib import contextmanager
 
 from kafka import KafkaProducer
 
-from tests.faults.chance import chance_of, examples, sized
 from tests.faults.conftest import Deploy
-from tests.faults.deployment import PATIENCE_S, page
-from tests.faults.feed import Feed
-from tests.faults.fleet import Fleet, members, taken_over, updates_of
-from tests.faults.open_transactions import Transactions
-from tests.faults.stream import SETTINGS, stream
+from tests.faults.support.chance import chance_of, examples, sized
+from tests.faults.support.deployment import PATIENCE_S, page
+from tests.faults.support.feed import Feed
+from tests.faults.support.fleet import Fleet, members, taken_over, updates_of
+from tests.faults.support.open_transactions import Transactions
+from tests.faults.support.stream import SETTINGS, stream
 
 RULES = ("batch.max_records=100", "checkpoint.every=0.5")
-IMPATIENT = "from service.worker import interruptible; interruptible.WAIT_S = 1.5"
+IMPATIENT = "from mistakebound.worker import interruptible; interruptible.WAIT_S = 1.5"
 """A read that makes no progress is given up after 1.5 s instead of 30."""
 UNREACHABLE = 4
 

@@ -1,7 +1,7 @@
 """A worker whose producing client breaks in the middle of a transaction: never committed with records missing.
 
 Each fault happens to the third transaction of a worker on a real broker, once, on the real client. What
-the client itself makes of it, and what one transaction of the log does, is in `tests/kafka/test_client_traps.py`.
+the client itself makes of it, and what one transaction of the log does, is in `tests/log/kafka/test_client_traps.py`.
 """
 
 import json
@@ -15,12 +15,12 @@ from kafka.admin import MemberToRemove
 from kafka.errors import KafkaError, KafkaTimeoutError
 from kafka.producer.transaction_manager import TransactionalRequestResult
 
-from service.log.kafka import KafkaLog, connect, outgoing, transact
-from service.log.protocol import Fenced, LogError, StaleGeneration, TransactionFailed
-from tests.contract.place import KEEP
-from tests.kafka.breaking import expire, lose_a_sequence_number
-from tests.operations.command_line import ok
-from tests.operations.working import Recount, Run, settings_for, stream
+from mistakebound.log.kafka import KafkaLog, connect, outgoing, transact
+from mistakebound.log.protocol import Fenced, LogError, StaleGeneration, TransactionFailed
+from tests.commands.support.command_line import ok
+from tests.log.support.breaking import expire, lose_a_sequence_number
+from tests.log.support.place import KEEP
+from tests.worker.support.working import Recount, Run, settings_for, stream
 
 EXAMPLES = 60
 SLOT = "slot"

@@ -4,14 +4,14 @@ import signal
 
 import pytest
 
-from service.core.records import Outgoing
-from tests.faults.chance import chance_of
+from mistakebound.core.records import Outgoing
+from tests.deploy.support.deployed import alerts, rules
 from tests.faults.conftest import Deploy
-from tests.faults.deployment import Deployment, address_of
-from tests.faults.prometheus import Prometheus, shows
-from tests.faults.recount import recount
-from tests.faults.stream import BEGUN_MS, SETTINGS, stream
-from tests.operations.deployed import alerts, rules
+from tests.faults.support.chance import chance_of
+from tests.faults.support.deployment import Deployment, address_of
+from tests.faults.support.prometheus import Prometheus, shows
+from tests.faults.support.recount import recount
+from tests.faults.support.stream import BEGUN_MS, SETTINGS, stream
 
 pytestmark = [pytest.mark.promtool, pytest.mark.kafka]
 

@@ -6,14 +6,14 @@ from typing import Any
 
 import pytest
 
-from service.core.messages import read_outcomes
-from service.core.records import Position, Record, Topic
-from service.log.protocol import Log
-from tests.faults.chance import chance_of
-from tests.faults.children import Children
-from tests.faults.deployment import Deployment
-from tests.faults.recount import recount
-from tests.faults.stream import SETTINGS, stream
+from mistakebound.core.messages.schema import read_outcomes
+from mistakebound.core.records import Position, Record, Topic
+from mistakebound.log.protocol import Log
+from tests.faults.support.chance import chance_of
+from tests.faults.support.children import Children
+from tests.faults.support.deployment import Deployment
+from tests.faults.support.recount import recount
+from tests.faults.support.stream import SETTINGS, stream
 
 pytestmark = pytest.mark.long
 

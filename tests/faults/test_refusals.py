@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.faults.chance import chance_of
-from tests.faults.children import Children
 from tests.faults.conftest import Deploy
-from tests.faults.stream import SETTINGS, stream
+from tests.faults.support.chance import chance_of
+from tests.faults.support.children import Children
+from tests.faults.support.stream import SETTINGS, stream
 
 pytestmark = pytest.mark.long
 

@@ -3,13 +3,13 @@
 import time
 from functools import partial
 
-from tests.faults.chance import chance_of, examples, sized
 from tests.faults.conftest import Deploy
-from tests.faults.feed import Feed
-from tests.faults.fleet import Fleet
-from tests.faults.onlooker import Onlooker
-from tests.faults.recount import folded
-from tests.faults.stream import SETTINGS, stream
+from tests.faults.support.chance import chance_of, examples, sized
+from tests.faults.support.feed import Feed
+from tests.faults.support.fleet import Fleet
+from tests.faults.support.onlooker import Onlooker
+from tests.faults.support.recount import folded
+from tests.faults.support.stream import SETTINGS, stream
 
 RULES = ("batch.max_records=500", "checkpoint.every=0.5")
 PIECE = sized(20, 200)

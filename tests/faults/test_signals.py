@@ -10,14 +10,14 @@ import pytest
 from kafka import KafkaConsumer
 from kafka.coordinator.assignors.range import RangePartitionAssignor
 
-from service.core.records import INPUTS
-from tests.faults.chance import chance_of
-from tests.faults.children import Child, until
+from mistakebound.core.records import INPUTS
 from tests.faults.conftest import Deploy
-from tests.faults.deployment import PATIENCE_S, Deployment, address_of, assigned
-from tests.faults.fleet import members, taken_over
-from tests.faults.open_transactions import open_below
-from tests.faults.stream import SETTINGS, stream
+from tests.faults.support.chance import chance_of
+from tests.faults.support.children import Child, until
+from tests.faults.support.deployment import PATIENCE_S, Deployment, address_of, assigned
+from tests.faults.support.fleet import members, taken_over
+from tests.faults.support.open_transactions import open_below
+from tests.faults.support.stream import SETTINGS, stream
 from tests.faults.test_open_transaction import open_transaction
 
 pytestmark = pytest.mark.long

@@ -7,15 +7,15 @@ from itertools import count, islice
 
 from prometheus_client.parser import text_string_to_metric_families
 
-from service.core.records import Outgoing
-from tests.faults.chance import chance_of, sized
-from tests.faults.children import Child
+from mistakebound.core.records import Outgoing
 from tests.faults.conftest import Deploy
-from tests.faults.deployment import Deployment, page
-from tests.faults.fleet import Fleet, taken_over
-from tests.faults.footprint import Footprint, footprint, slope
-from tests.faults.onlooker import Onlooker
-from tests.faults.stream import SETTINGS, stream
+from tests.faults.support.chance import chance_of, sized
+from tests.faults.support.children import Child
+from tests.faults.support.deployment import Deployment, page
+from tests.faults.support.fleet import Fleet, taken_over
+from tests.faults.support.footprint import Footprint, footprint, slope
+from tests.faults.support.onlooker import Onlooker
+from tests.faults.support.stream import SETTINGS, stream
 
 REMEMBER = 500
 RULES = (f"labels.remember={REMEMBER}", "batch.max_records=100", "checkpoint.every=1")

@@ -2,10 +2,10 @@
 
 import pytest
 
-from tests.faults.children import Child, Children, until
-from tests.faults.deployment import PATIENCE_S, Deployment, assigned
-from tests.faults.recount import recount
-from tests.faults.stream import SETTINGS, stream
+from tests.faults.support.children import Child, Children, until
+from tests.faults.support.deployment import PATIENCE_S, Deployment, assigned
+from tests.faults.support.recount import recount
+from tests.faults.support.stream import SETTINGS, stream
 
 HALVES = ('"partitions": [0, 1]', '"partitions": [2, 3]')
 

@@ -2,11 +2,11 @@
 
 import pytest
 
-from tests.faults.chance import chance_of
-from tests.faults.children import until
 from tests.faults.conftest import Deploy
-from tests.faults.deployment import PATIENCE_S
-from tests.faults.stream import SETTINGS, stream
+from tests.faults.support.chance import chance_of
+from tests.faults.support.children import until
+from tests.faults.support.deployment import PATIENCE_S
+from tests.faults.support.stream import SETTINGS, stream
 
 pytestmark = pytest.mark.long
 

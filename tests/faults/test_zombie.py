@@ -7,14 +7,14 @@ from random import Random
 import pytest
 from kafka import TopicPartition
 
-from tests.faults.chance import chance_of, examples, sized
 from tests.faults.conftest import Deploy
-from tests.faults.deployment import PATIENCE_S
-from tests.faults.feed import Feed
-from tests.faults.fleet import Fleet, members, owned, taken_over
-from tests.faults.onlooker import Onlooker
-from tests.faults.open_transactions import Transactions
-from tests.faults.stream import SETTINGS, stream
+from tests.faults.support.chance import chance_of, examples, sized
+from tests.faults.support.deployment import PATIENCE_S
+from tests.faults.support.feed import Feed
+from tests.faults.support.fleet import Fleet, members, owned, taken_over
+from tests.faults.support.onlooker import Onlooker
+from tests.faults.support.open_transactions import Transactions
+from tests.faults.support.stream import SETTINGS, stream
 
 RULES = (
     "batch.max_records=50",
@@ -22,7 +22,7 @@ RULES = (
     "kafka.session_timeout_ms=2000",
     "kafka.heartbeat_interval_ms=300",
 )
-SOON = "from service.log.kafka import connect; connect.TRANSACTION_MS, connect.DELIVERY_MS = 3000, 2500"
+SOON = "from mistakebound.log.kafka import connect; connect.TRANSACTION_MS, connect.DELIVERY_MS = 3000, 2500"
 """The broker ends a silent worker's transaction after 3 s instead of 10 (librdkafka checks that a batch is given
 up before)."""
 FED = 50

@@ -81,8 +81,8 @@ def _peak_bytes() -> int:
 
 def _where(error: BaseException) -> str:
     frames = traceback.extract_tb(error.__traceback__)
-    ours = [frame for frame in frames if "/service/" in frame.filename] or frames[-1:]
-    return f"{ours[-1].filename.rpartition('/service/')[2]}:{ours[-1].lineno}"
+    ours = [frame for frame in frames if "/mistakebound/" in frame.filename] or frames[-1:]
+    return f"{ours[-1].filename.rpartition('/mistakebound/')[2]}:{ours[-1].lineno}"
 
 
 def _too_long(number: int, frame: FrameType | None) -> None:

@@ -19,29 +19,30 @@ from typing import Any
 from structlog.testing import capture_logs
 from typer.testing import CliRunner
 
-from service.commands.app import app
-from service.commands.configuration import load
-from service.commands.problems import ConfigurationError
-from service.core import recording, snapshot
-from service.core.faults import REASONS, BadLog, BadSnapshot
-from service.core.messages import encode, read_outcomes, read_prediction, read_update
-from service.core.records import Headers, Outgoing, Record, Topic
-from service.core.step import step
-from service.log import open_log
-from service.log.protocol import LogError
-from service.settings import Settings
-from service.worker import checkpoint_file
-from service.worker import http as served
-from service.worker.checkpoint_file import InvalidCheckpointError
-from service.worker.health import Heartbeat, Limits
-from service.worker.metrics import Metrics
-from service.worker.shortcuts import _chosen, _version
-from tests.core.audited import of_history
-from tests.core.every_kind import CASES
-from tests.core.feeding import Feeder
-from tests.core.histories import History
+from mistakebound.commands.app import app
+from mistakebound.config.load import load
+from mistakebound.config.problems import ConfigurationError
+from mistakebound.core.checkpoint import check_belongs, decode_checkpoint, describe_checkpoint
+from mistakebound.core.faults import REASONS, BadLog, BadSnapshot
+from mistakebound.core.messages.schema import encode, read_outcomes, read_prediction, read_update
+from mistakebound.core.records import Headers, Outgoing, Record, Topic
+from mistakebound.core.replay import recording
+from mistakebound.core.step.step import step
+from mistakebound.log import open_log
+from mistakebound.log.protocol import LogError
+from mistakebound.settings import Settings
+from mistakebound.worker.checkpoints import envelope
+from mistakebound.worker.checkpoints.envelope import InvalidCheckpointError
+from mistakebound.worker.checkpoints.restore import _chosen, _version
+from mistakebound.worker.health import Heartbeat, Limits
+from mistakebound.worker.http import server as served
+from mistakebound.worker.metrics.metrics import Metrics
+from tests.core.support.audited import of_history
+from tests.core.support.every_kind import CASES
+from tests.core.support.feeding import Feeder
+from tests.core.support.histories import History
 from tests.fuzz.mutation import mutated, mutated_msgpack
-from tests.operations.working import Run, stream
+from tests.worker.support.working import Run, stream
 
 MOST_BYTES = 1_000_000
 READERS: dict[Topic, Callable[[Record], Any]] = {
@@ -177,9 +178,9 @@ def checkpoints(random: Random) -> None:
         return
     good = random.choice(history.checkpoints)
     try:
-        checkpoint = snapshot.decode(mutated_msgpack(random, good))
-        snapshot.check_belongs(checkpoint, history.settings.group, {}, history.partitions)
-        snapshot.describe(checkpoint)
+        checkpoint = decode_checkpoint(mutated_msgpack(random, good))
+        check_belongs(checkpoint, history.settings.group, {}, history.partitions)
+        describe_checkpoint(checkpoint)
         with capture_logs():
             history._take_over(checkpoint=checkpoint)
     except (BadSnapshot, BadLog, LogError):
@@ -188,22 +189,19 @@ def checkpoints(random: Random) -> None:
 
 def checkpoint_files(random: Random) -> None:
     """A checkpoint's bytes as they lie on a shelf that others may write to."""
-    whole = (
-        checkpoint_file.head(b"payload", {"epoch": 1, "updates": [3, 4], "ledgers": {"0": [7, 8]}})
-        + b"payload"
-    )
+    whole = envelope.head(b"payload", {"epoch": 1, "updates": [3, 4], "ledgers": {"0": [7, 8]}}) + b"payload"
     magic, header, payload = whole.split(b"\n", 2)
     if random.random() < 0.7:
         content = b"\n".join((magic, mutated(random, header), payload))
     else:
         content = mutated(random, whole)
     with contextlib.suppress(InvalidCheckpointError):
-        assert checkpoint_file.parse(content).payload == payload, "a checksum that is right for other bytes"
+        assert envelope.parse(content).payload == payload, "a checksum that is right for other bytes"
     with contextlib.suppress(InvalidCheckpointError):
-        from service.worker.assignment import Start
-        from service.worker.checkpoints import Head
+        from mistakebound.worker.assignment import Start
+        from mistakebound.worker.checkpoints.catalog import Head
 
-        head = Head("name", False, checkpoint_file.summary_of(content))
+        head = Head("name", False, envelope.summary_of(content))
         _version(head)
         _chosen(iter([head]), {0: Start(0, 0), 1: Start(0, 0)})
 
@@ -234,7 +232,7 @@ def audits(random: Random) -> None:
     found = []
     if history.checkpoints and random.random() < 0.3:
         with contextlib.suppress(BadSnapshot):
-            found.append(snapshot.decode(mutated_msgpack(random, random.choice(history.checkpoints))))
+            found.append(decode_checkpoint(mutated_msgpack(random, random.choice(history.checkpoints))))
     with contextlib.suppress(BadLog, BadSnapshot, LogError):
         lists.audit(*found)
 

@@ -15,17 +15,17 @@ from hypothesis import HealthCheck, Phase, given
 from hypothesis import strategies as st
 from typer.testing import CliRunner
 
-from service.commands.app import app
-from service.commands.configuration import load
-from service.commands.problems import ConfigurationError
-from service.core import snapshot
-from service.core.audit.compare import shown
-from service.core.audit.replica import settings_of
-from service.core.dead_letters import dead_letter
-from service.core.faults import BadLog, BadRecord, BadSnapshot
-from service.core.fold import Fold
-from service.core.ledger import Ledger, zero
-from service.core.messages import (
+from mistakebound.commands.app import app
+from mistakebound.config.load import load
+from mistakebound.config.problems import ConfigurationError
+from mistakebound.core.audit.compare import shown
+from mistakebound.core.audit.replica import settings_of
+from mistakebound.core.checkpoint import check_belongs, decode_checkpoint
+from mistakebound.core.faults import BadLog, BadRecord, BadSnapshot
+from mistakebound.core.ledger.ledger import Ledger, zero
+from mistakebound.core.ledger.rebuild import read_marks, rebuild
+from mistakebound.core.messages.dead_letters import dead_letter
+from mistakebound.core.messages.schema import (
     Decision,
     Epoch,
     Inputs,
@@ -38,12 +38,12 @@ from service.core.messages import (
     read_outcomes,
     read_update,
 )
-from service.core.model import first_epoch
-from service.core.records import Position, Record
-from service.core.recover import read_marks, rebuild
-from service.settings import LabelSettings, MessageSettings, Settings
+from mistakebound.core.model.fold import Fold
+from mistakebound.core.model.model import first_epoch
+from mistakebound.core.records import Position, Record
+from mistakebound.settings import LabelSettings, MessageSettings, Settings
 from tests.fuzz.targets import TARGETS, Requests, _history, listening
-from tests.tries import tried
+from tests.support.tries import tried
 
 COUNTS = {"inputs": 60, "own-records": 60, "marks": 30, "checkpoints": 60, "replays": 10, "commands": 8}
 """Cases of each target; of the rest, as many as this."""
@@ -137,7 +137,7 @@ def test_a_deeply_nested_record_of_the_worker_stops_the_reader(value: bytes) -> 
 def test_a_deeply_nested_checkpoint_is_refused() -> None:
     """By name."""
     with pytest.raises(BadSnapshot):
-        snapshot.decode(b"\x91" * 100_000)
+        decode_checkpoint(b"\x91" * 100_000)
 
 
 def test_a_checkpoint_without_a_count_is_refused() -> None:
@@ -146,16 +146,16 @@ def test_a_checkpoint_without_a_count_is_refused() -> None:
     plain = msgspec.msgpack.decode(good)
     next(iter(plain["ledgers"].values()))["tallies"]["life"] = EMPTY
     with pytest.raises(BadSnapshot, match="the counts lack"):
-        snapshot.decode(msgspec.msgpack.encode(plain))
+        decode_checkpoint(msgspec.msgpack.encode(plain))
 
 
 def test_a_checkpoint_with_a_partition_that_the_log_has_not_is_refused() -> None:
     """Before the log is asked where that partition ends."""
     history = next(_history(number) for number in range(60) if _history(number).checkpoints)
-    good = snapshot.decode(history.checkpoints[0])
+    good = decode_checkpoint(history.checkpoints[0])
     strange = msgspec.structs.replace(good, ledgers={**good.ledgers, 9: next(iter(good.ledgers.values()))})
     with pytest.raises(BadSnapshot, match=r"partitions \[9\]"):
-        snapshot.check_belongs(strange, history.settings.group, {}, history.partitions)
+        check_belongs(strange, history.settings.group, {}, history.partitions)
 
 
 def test_a_checkpoint_whose_rows_hold_an_infinite_count_is_refused() -> None:

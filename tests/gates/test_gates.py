@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.tries import long
+from tests.support.project import ROOT
+from tests.support.tries import long
 
-ROOT = Path(__file__).parents[2]
 GATES = {
     "format": ("ruff", "format", "--check", "."),
     "lint": ("ruff", "check", "."),

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.mutations import MUTATIONS, ROOT, Mutation
+from tests.gates.mutations import MUTATIONS, ROOT, Mutation
 
 
 @pytest.mark.parametrize("kind", MUTATIONS)

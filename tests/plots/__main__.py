@@ -4,8 +4,9 @@ import sys
 from pathlib import Path
 
 from tests.plots import winnow
+from tests.support.project import ROOT
 
-DEFAULT = Path(__file__).parents[2] / "deploy" / "winnow.svg"
+DEFAULT = ROOT / "deploy" / "winnow.svg"
 
 
 def main(arguments: list[str]) -> int:

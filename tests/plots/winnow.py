@@ -10,10 +10,10 @@ from math import log10
 
 import numpy as np
 
-from service.core.bounds import littlestone_divide
-from service.core.features import Features
-from service.core.learners import Learner, make
-from service.settings import Settings
+from mistakebound.core.learners import Learner, make
+from mistakebound.core.messages.features import Features
+from mistakebound.core.theorems.bounds import littlestone_divide
+from mistakebound.settings import Settings
 
 SIZES = (10, 30, 100, 300, 1_000, 3_000, 10_000)
 ACTIVE = (5, 20, 100, 5_000)

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.security.secured import Secured
+from tests.security.support.secured import Secured
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

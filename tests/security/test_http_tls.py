@@ -12,13 +12,13 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner, Result
 
-from service.commands.app import app
-from service.settings import HttpSettings
-from service.worker import http
-from service.worker.health import Health
-from service.worker.metrics import Metrics
-from service.worker.tls import Tls, TlsError, tls_of
-from tests.security.certificates import KEY_PASSWORD, Certificates, Pair
+from mistakebound.commands.app import app
+from mistakebound.settings import HttpSettings
+from mistakebound.worker.health import Health
+from mistakebound.worker.http import server as http
+from mistakebound.worker.http.tls import Tls, TlsError, tls_of
+from mistakebound.worker.metrics.metrics import Metrics
+from tests.security.support.certificates import KEY_PASSWORD, Certificates, Pair
 
 PROBES = ("/healthz", "/readyz")
 CLOSED = ("/metrics", "/", "/api/status", "/nothing-there")
@@ -30,7 +30,7 @@ def certificates(tmp_path_factory: pytest.TempPathFactory) -> Certificates:
 
 
 def healthy() -> Health:
-    from service.worker.health import Heartbeat, Limits
+    from mistakebound.worker.health import Heartbeat, Limits
 
     return Heartbeat().health(Limits())
 

@@ -1,9 +1,10 @@
 """Nothing that the service reads can run as code: no pickle, no eval, nowhere."""
 
 import ast
-from pathlib import Path
 
-SERVICE = Path(__file__).parents[2] / "service"
+from tests.support.project import ROOT
+
+SERVICE = ROOT / "service"
 MODULES = {"pickle", "cPickle", "_pickle", "cloudpickle", "dill", "joblib", "marshal", "shelve", "jsonpickle"}
 CALLS = {"eval", "exec", "compile", "__import__", "system", "popen"}
 LOADING = {"load", "loads", "fromfile"}

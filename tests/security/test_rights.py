@@ -11,16 +11,16 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from service.commands.app import app
-from service.commands.exit_codes import ExitCode, code_of
-from service.core.records import TOPICS, Outgoing
-from service.log import open_log
-from service.log.kafka import KafkaLog
-from service.log.protocol import Refused
-from service.settings import CheckpointSettings, Settings
-from tests.operations.working import Run, example, label
-from tests.security.rights import Right, commands, rights
-from tests.security.secured import USERS, Secured
+from mistakebound.commands.app import app
+from mistakebound.commands.exit_codes import ExitCode, code_of
+from mistakebound.core.records import TOPICS, Outgoing
+from mistakebound.log import open_log
+from mistakebound.log.kafka import KafkaLog
+from mistakebound.log.protocol import Refused
+from mistakebound.settings import CheckpointSettings, Settings
+from tests.security.support.rights import Right, commands, rights
+from tests.security.support.secured import USERS, Secured
+from tests.worker.support.working import Run, example, label
 
 PATIENCE_S = 30.0
 FOREVER = {topic: {"retention.ms": "-1"} for topic in TOPICS}

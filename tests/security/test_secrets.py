@@ -13,16 +13,16 @@ import pytest
 import structlog
 from typer.testing import CliRunner
 
-from service.commands.app import app
-from service.core.records import TOPICS
-from service.log.kafka import KafkaLog
-from service.worker import logs, redaction
-from tests.faults.children import Child, Children, until
-from tests.faults.deployment import address_of, assigned
-from tests.operations.working import stream
-from tests.security.rights import rights
-from tests.security.secured import Secured, password
+from mistakebound.commands.app import app
+from mistakebound.core.records import TOPICS
+from mistakebound.log.kafka import KafkaLog
+from mistakebound.worker import logs, redaction
+from tests.faults.support.children import Child, Children, until
+from tests.faults.support.deployment import address_of, assigned
+from tests.security.support.rights import rights
+from tests.security.support.secured import Secured, password
 from tests.security.test_rights import FOREVER
+from tests.worker.support.working import stream
 
 SECRET = 'pa55"\\wörd%/+ x'
 """With all that JSON, Python and URLs spell otherwise."""
@@ -159,7 +159,7 @@ def crash(*arguments: object, **options: object) -> None:
 
 def test_a_crash_shows_its_traceback_without_the_secret(monkeypatch: pytest.MonkeyPatch) -> None:
     """Exit code 1; causes are shown and masked like the error itself."""
-    monkeypatch.setattr("service.log.open_log", crash)
+    monkeypatch.setattr("mistakebound.log.open_log", crash)
     told = command("status", "--log", "sqlite::memory:", sasl_plain_password=SECRET)
     assert told.exit_code == 1
     assert "Traceback" in told.stderr
@@ -174,13 +174,13 @@ def test_log_lines_do_not_hold_it_whoever_writes_them(form: logs.LogFormat) -> N
     redaction.hide(SECRET)
     written = io.StringIO()
     logs.configure(form, level="debug", stream=written)
-    structlog.get_logger("service.any").debug("event", value=SECRET, more={"password": SECRET})
+    structlog.get_logger("mistakebound.any").debug("event", value=SECRET, more={"password": SECRET})
     logging.getLogger("kafka.any").warning("options %r", {"sasl_plain_password": SECRET})
     options = {"sasl_plain_password": SECRET, "other": "harmless"}
     try:
         crash(options)
     except RuntimeError:
-        structlog.get_logger("service.any").exception("failed")
+        structlog.get_logger("mistakebound.any").exception("failed")
     assert written.getvalue().count("***") >= 5
     assert "harmless" not in written.getvalue(), "a traceback holds no locals"
     assert_hidden(written.getvalue())
@@ -210,7 +210,9 @@ def test_a_secrets_file_can_be_named_in_the_file_the_environment_and_a_flag(
     monkeypatch.chdir(tmp_path)
     Path("held").write_text(SECRET + "\n")
     Path("mistakebound.toml").write_text('[kafka]\nsasl_plain_password_file = "held"\n')
-    monkeypatch.setattr("service.log.open_log", lambda settings: opened.append(settings.kafka) or crash())
+    monkeypatch.setattr(
+        "mistakebound.log.open_log", lambda settings: opened.append(settings.kafka) or crash()
+    )
     opened: list[dict[str, str]] = []
     ways = (
         ({}, ()),
@@ -249,7 +251,7 @@ def test_a_missing_secrets_file_is_told_by_the_options_name(
 def test_the_environments_object_store_keys_are_hidden(monkeypatch: pytest.MonkeyPatch) -> None:
     """They are no settings, and a library may tell of them all the same."""
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", SECRET)
-    monkeypatch.setattr("service.log.open_log", crash)
+    monkeypatch.setattr("mistakebound.log.open_log", crash)
     told = command("status", "--log", "sqlite::memory:")
     assert "Traceback" in told.stderr
     assert_hidden(told.output)

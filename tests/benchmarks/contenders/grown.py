@@ -16,11 +16,11 @@ import time
 from collections.abc import Collection, Iterator
 from itertools import islice
 
-from service.core.merge import Merge
-from service.core.records import INPUTS, Record, Topic
-from service.core.replay import EVERYTHING, fresh
-from service.core.step import step
-from service.settings import Settings
+from mistakebound.core.records import INPUTS, Record, Topic
+from mistakebound.core.replay.replay import EVERYTHING, fresh
+from mistakebound.core.step.merge import Merge
+from mistakebound.core.step.step import step
+from mistakebound.settings import Settings
 from tests.benchmarks.memory import resident_bytes
 
 PARTITIONS = 4

@@ -6,20 +6,20 @@
 import gc
 from typing import Any
 
-from service.log import open_log
-from service.settings import Settings
-from service.worker.assignment import Held
-from service.worker.process import work
+from mistakebound.log import open_log
+from mistakebound.settings import Settings
+from mistakebound.worker.assignment import Held
+from mistakebound.worker.process import work
 from tests.benchmarks.contenders.task import Clock, Task
 
 
 def session_of(scheme: str) -> Any:
     """The class whose `poll` brings the records."""
     if scheme == "kafka":
-        from service.log.kafka.session import KafkaSession
+        from mistakebound.log.kafka.session import KafkaSession
 
         return KafkaSession
-    from service.log.kafka.confluent.session import ConfluentSession
+    from mistakebound.log.kafka.confluent.session import ConfluentSession
 
     return ConfluentSession
 

@@ -1,0 +1,111 @@
+"""Where an audit reads from: a log, or a recording split into its topics' partitions."""
+
+import sys
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import IO
+
+from mistakebound.commands.exit_codes import CommandError, ExitCode
+from mistakebound.core.records import TOPICS, Record, Topic
+from mistakebound.core.replay import recording
+from mistakebound.log.protocol import Log, Refused
+
+CHUNK_OFFSETS = 2_000
+"""Held in memory of each side that is being read."""
+
+
+class LogSource:
+    """A log's committed records."""
+
+    def __init__(self, log: Log) -> None:
+        """Raises Refused where a topic's first records, without which nothing can be derived, were deleted."""
+        self._log, self.partitions = log, log.partitions
+        for topic in TOPICS:
+            for p in range(self.partitions):
+                if topic != "dead-letters" and self.begins_late(topic, p):
+                    raise Refused(
+                        f"{topic}-{p} starts at offset {log.low_watermark(topic, p)}: an audit needs every record "
+                        "from the beginning. Audit a recording made before they were deleted (`mistakebound record`)"
+                    )
+
+    def read(self, topic: Topic, partition: int) -> Iterator[Record]:
+        """In short ranges, each to its end, so that one connection serves all that is read side by side."""
+        end = self._log.high_watermark(topic, partition) if topic == "outcomes" else None
+        start = self._log.low_watermark(topic, partition)
+        while start < (high := end if end is not None else self._log.high_watermark(topic, partition)):
+            stop = min(start + CHUNK_OFFSETS, high)
+            yield from list(self._log.read(topic, partition, start, stop))
+            start = stop
+
+    def begins_late(self, topic: Topic, partition: int) -> bool:
+        """Whether its first records were deleted."""
+        return self._log.low_watermark(topic, partition) > 0
+
+    def goes_on(self, partition: int, after: int) -> bool:
+        """Whether there are later `outcomes` by now."""
+        return next(iter(self._log.read("outcomes", partition, after + 1)), None) is not None
+
+    def end(self, partition: int) -> int:
+        """About where `outcomes` of the partition ends."""
+        return self._log.high_watermark("outcomes", partition)
+
+
+class RecordingSource:
+    """A recording, copied to one temporary file for each topic and partition."""
+
+    def __init__(self, folder: Path, partitions: int, ends: Mapping[int, int]) -> None:
+        self._folder, self.partitions, self._ends = folder, partitions, ends
+
+    def read(self, topic: Topic, partition: int) -> Iterator[Record]:
+        """From the partition's own file."""
+        path = _side(self._folder, topic, partition)
+        if path.exists():
+            with path.open("rb") as lines:
+                yield from recording.decode(lines)
+
+    def begins_late(self, topic: Topic, partition: int) -> bool:  # noqa: ARG002
+        """A recording does not tell."""
+        return False
+
+    def goes_on(self, partition: int, after: int) -> bool:  # noqa: ARG002
+        """A recording is at its end."""
+        return False
+
+    def end(self, partition: int) -> int:
+        """Where `outcomes` of the partition ends."""
+        return self._ends.get(partition, 0)
+
+
+@contextmanager
+def recorded(file: str) -> Iterator[RecordingSource]:
+    """The recording in a file, or on stdin. Raises RecordingError, CommandError."""
+    with ExitStack() as held:
+        folder = Path(held.enter_context(tempfile.TemporaryDirectory(prefix="mistakebound-audit-")))
+        try:
+            lines = sys.stdin.buffer if file == "-" else held.enter_context(Path(file).open("rb"))
+        except OSError as error:
+            raise CommandError(ExitCode.USAGE, f"{file} cannot be read: {error.strerror}") from None
+        yield RecordingSource(folder, *_split(lines, folder))
+
+
+def _split(lines: IO[bytes], folder: Path) -> tuple[int, dict[int, int]]:
+    """Returns the partition count, and the ends of `outcomes`."""
+    ends: dict[int, int] = {}
+    header, records = recording.begin(lines)
+    with ExitStack() as written:
+        sides: dict[tuple[Topic, int], IO[bytes]] = {}
+        for record in records:
+            side = (record.topic, record.partition)
+            if side not in sides:
+                sides[side] = written.enter_context(_side(folder, *side).open("wb"))
+                sides[side].write(recording.encode_header(header.partitions))
+            sides[side].write(recording.encode(record))
+            if record.topic == "outcomes":
+                ends[record.partition] = record.offset + 1
+    return header.partitions, ends
+
+
+def _side(folder: Path, topic: Topic, partition: int) -> Path:
+    return folder / f"{topic}-{partition}"

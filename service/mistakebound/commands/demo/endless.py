@@ -1,0 +1,62 @@
+"""The demo's stream without its worker and without an end: for workers that run elsewhere."""
+
+import itertools
+import threading
+import time
+from collections.abc import Collection, Iterable, Iterator, Sequence
+
+from mistakebound.core.records import INPUTS, Outgoing, Topic
+from mistakebound.core.replay.replay import Row, as_stream
+from mistakebound.log.partitioner import partition_of
+from mistakebound.log.protocol import Log
+from mistakebound.settings import Settings
+
+LATE_S = 10.0
+"""Labels come so long after their examples, unless told otherwise."""
+
+
+def laps(rows: Sequence[Row]) -> Iterator[Row]:
+    """The rows again and again. Ids of later laps are new, since a worker predicts no id twice."""
+    yield from rows
+    for lap in itertools.count(2):
+        for row in rows:
+            yield row._replace(id=f"{row.id}-{lap}")
+
+
+def flipped(rows: Iterable[Row]) -> Iterator[Row]:
+    """The same rows with the opposite labels: what was learned is wrong from here on."""
+    for row in rows:
+        yield row._replace(label=not row.label)
+
+
+def produce(
+    log: Log,
+    settings: Settings,
+    rows: Iterable[Row],
+    examples_per_s: float,
+    stop: threading.Event,
+    *,
+    late_s: float = LATE_S,
+    topics: Collection[Topic] = INPUTS,
+) -> None:
+    """Send rows as examples and, `late_s` later, their labels, stamped with the time, until `stop`.
+
+    What is in the topics already tells how far an earlier run came, so what one run leaves out, the next
+    one sends first. Only to `topics`; the rest passes in its time, unsent. Raises as `log.append`.
+    """
+    partitions = log.partitions
+    held = {(topic, p): log.high_watermark(topic, p) for topic in INPUTS for p in range(partitions)}
+    outstanding = round(late_s * examples_per_s)
+
+    def place(number: int, key: bytes, partitions: int) -> int:  # noqa: ARG001 - as `as_stream` calls it
+        return partition_of(key, partitions)
+
+    for one in as_stream(rows, settings, partitions, outstanding, place):
+        if stop.is_set():
+            return
+        if one.offset < held[one.topic, one.partition]:
+            continue
+        if one.topic in topics:
+            now_ms = round(time.time() * 1000)
+            log.append([Outgoing(one.topic, one.partition, one.key, one.value, (), now_ms)])
+        stop.wait(0.5 / examples_per_s)  # an example and a label make two records

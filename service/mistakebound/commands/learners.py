@@ -1,0 +1,114 @@
+"""`learners`: every learner by name: where it is from, what it reads, what is proved of it, who may share it."""
+
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from mistakebound.commands.options import Json
+
+if TYPE_CHECKING:
+    from mistakebound.core.learners import Kind
+
+
+def learners(
+    concepts: Annotated[
+        bool, typer.Option("--concepts", help="List the concept classes that learner.concepts can name.")
+    ] = False,
+    markdown: Annotated[
+        bool, typer.Option("--markdown", help="Print the table of learners for the README.")
+    ] = False,
+    json: Json = False,
+) -> None:
+    """List the learners: source, settings, bound, and whether partitions and workers may share one.
+
+    Bounds are for zero delay and one worker: U updates, M mistakes on published predictions, R the longest
+    example updated on, gamma the margin of a separator of length 1, n features, |C| concepts.
+    """
+    from mistakebound.commands.output import as_json, table
+    from mistakebound.core.learners import KINDS
+
+    if concepts:
+        found = concept_classes()
+        if json:
+            as_json(found)
+        else:
+            rows = [(one["name"], ", ".join(one["learners"]), one["meaning"]) for one in found]
+            print(table(("learner.concepts", "learners", "meaning"), rows))
+    elif json:
+        as_json([{"kind": name, **_described(kind)} for name, kind in KINDS.items()])
+    elif markdown:
+        print(as_markdown(), end="")
+    else:
+        print("\n\n".join(_as_text(name, kind) for name, kind in KINDS.items()))
+
+
+def concept_classes() -> list[dict[str, Any]]:
+    """Each name that `learner.concepts` takes, the learners that take it, and what it means."""
+    from mistakebound.core.learners.concepts import NAMES
+    from mistakebound.core.learners.elimination import CLASSES
+
+    finite = [
+        {
+            "name": name,
+            "learners": [*(["elimination"] if name in CLASSES else ()), "con", "halving"],
+            "meaning": meaning,
+        }
+        for name, meaning in NAMES.items()
+    ]
+    literals = {
+        "monotone-disjunctions": "disjunctions of variables, by De Morgan",
+        "disjunctions": "disjunctions of literals, by De Morgan",
+    }
+    denied = [name for name in CLASSES if name not in NAMES]
+    return finite + [
+        {"name": name, "learners": ["elimination"], "meaning": literals[name]} for name in denied
+    ]
+
+
+def _described(kind: "Kind") -> dict[str, Any]:
+    return {
+        "source": kind.source,
+        "parameters": list(kind.parameters),
+        "needs": list(kind.needs),
+        "bound": kind.bound,
+        "bounds": kind.bounds,
+        "shared": kind.shared,
+        "features": _features(kind),
+        "classes": "two or more" if kind.many_classes else "two",
+        "issued": not kind.zero_delay,
+    }
+
+
+def _features(kind: "Kind") -> str:
+    if kind.boolean:
+        return "0 or 1, features.bias = false"
+    return 'any, features.normalize = "unit"' if kind.unit else "any"
+
+
+def _as_text(name: str, kind: "Kind") -> str:
+    needed = [f"{key} (required)" if key in kind.needs else key for key in kind.parameters]
+    rows = {
+        "source": kind.source,
+        "parameters": ", ".join(needed),
+        "bound": f"{kind.bound}, on {kind.bounds}",
+        "shared by": kind.shared,
+        "features": _features(kind),
+        "classes": "two or more" if kind.many_classes else "two",
+        "policies": "rescore" if kind.zero_delay else "rescore, issued",
+    }
+    return "\n".join([name, *(f"  {head:<10}  {value}" for head, value in rows.items())])
+
+
+def as_markdown() -> str:
+    """The README's table: a row per learner."""
+    from mistakebound.core.learners import KINDS
+
+    lines = [
+        "| `learner.kind` | source | reads of `learner` (**required**) | bound | it bounds | shared by | features |",
+        "|---|---|---|---|---|---|---|",
+    ]
+    for name, kind in KINDS.items():
+        reads = ", ".join(f"**`{key}`**" if key in kind.needs else f"`{key}`" for key in kind.parameters)
+        cells = (f"`{name}`", kind.source, reads, kind.bound, kind.bounds, kind.shared, _features(kind))
+        lines.append("| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |")
+    return "\n".join(lines) + "\n"

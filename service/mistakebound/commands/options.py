@@ -1,0 +1,51 @@
+"""Options that every verb takes, and the step from them to checked settings."""
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from mistakebound.config.load import Loaded
+    from mistakebound.log.protocol import Log
+    from mistakebound.settings import Settings
+
+Config = Annotated[
+    Path | None,
+    typer.Option(
+        "--config", metavar="FILE", help="Settings in TOML; default ./mistakebound.toml, if it exists."
+    ),
+]
+Sets = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--set", metavar="KEY=VALUE", help="One setting, such as learner.kind=winnow; may be repeated."
+    ),
+]
+LogUrl = Annotated[
+    str | None,
+    typer.Option("--log", metavar="URL", help="The log: kafka://host:9092, sqlite:FILE or sqlite::memory:."),
+]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+
+
+def loaded(config: Path | None, sets: list[str] | None, log: str | None) -> "Loaded":
+    """Settings with their origins. Raises ConfigurationError."""
+    from mistakebound.config.load import load
+
+    return load(config, sets or (), log, os.environ)
+
+
+def settings_of(config: Path | None, sets: list[str] | None, log: str | None) -> "Settings":
+    """Checked settings. Raises ConfigurationError."""
+    return loaded(config, sets, log).settings
+
+
+def opened(settings: "Settings") -> "Log":
+    """The log that the settings name; to be used in `with`. Raises ConfigurationError where none is named."""
+    from mistakebound.config.checks import require_log
+    from mistakebound.log import open_log
+
+    require_log(settings)
+    return open_log(settings)

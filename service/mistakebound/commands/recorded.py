@@ -1,0 +1,28 @@
+"""The order of a recording's records. Pure."""
+
+import heapq
+from collections.abc import Iterable, Iterator
+
+from mistakebound.core.records import TOPICS, Record
+
+_RANK = {topic: rank for rank, topic in enumerate(TOPICS)}
+
+_Place = tuple[int, int, int, int]
+
+
+def ordered(sides: Iterable[Iterable[Record]]) -> Iterator[Record]:
+    """Merge the topics' partitions, each in offset order, by record time.
+
+    A record whose time lies below an earlier one of its own partition counts as of that time, so offset
+    order is kept. Equal times: examples, labels, then the worker's topics; then partition. Holds one
+    record of each side.
+    """
+    for _, record in heapq.merge(*map(_timed, sides), key=lambda pair: pair[0]):
+        yield record
+
+
+def _timed(side: Iterable[Record]) -> Iterator[tuple[_Place, Record]]:
+    newest = -1
+    for record in side:
+        newest = max(newest, record.timestamp_ms)
+        yield (newest, _RANK[record.topic], record.partition, record.offset), record

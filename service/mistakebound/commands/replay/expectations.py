@@ -1,0 +1,51 @@
+"""Expectations of a report: `mistakes <= 200`, `labels.applied == 1250`, `mistake_rate < 0.2`."""
+
+import operator
+import re
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from mistakebound.commands.exit_codes import CommandError, ExitCode
+from mistakebound.core.reporting.report import Report
+
+_OPERATORS: Mapping[str, Callable[[Any, Any], bool]] = {
+    "<=": operator.le,
+    ">=": operator.ge,
+    "==": operator.eq,
+    "!=": operator.ne,
+    "<": operator.lt,
+    ">": operator.gt,
+}
+_FORM = re.compile(r"^\s*([a-z_][a-z_.]*)\s*(<=|>=|==|!=|<|>)\s*(-?[0-9.]+(?:e-?[0-9]+)?)\s*$")
+
+
+class Expectation:
+    """One comparison of a number in a report."""
+
+    def __init__(self, text: str) -> None:
+        """Raises CommandError when the text has another form."""
+        form = _FORM.match(text)
+        if form is None:
+            raise CommandError(
+                ExitCode.USAGE, f"--expect: {text!r} is not NAME OP NUMBER, as in 'mistakes <= 200'"
+            )
+        self.text = text.strip()
+        self._path, self._operator, number = form.groups()
+        try:
+            self._number = float(number)
+        except ValueError:
+            raise CommandError(ExitCode.USAGE, f"--expect: {number!r} in {text!r} is not a number") from None
+
+    def failure(self, report: Report) -> str | None:
+        """What is wrong, or None. Raises CommandError for a name that no report has."""
+        found: Any = report.as_dict()
+        for part in self._path.split("."):
+            found = found.get(part) if isinstance(found, Mapping) else None
+        if isinstance(found, bool) or not isinstance(found, int | float):
+            raise CommandError(
+                ExitCode.USAGE,
+                f"--expect: no number {self._path!r} in the report; --report - prints it",
+            )
+        if _OPERATORS[self._operator](found, self._number):
+            return None
+        return f"expected {self.text}, found {found}"

@@ -1,0 +1,175 @@
+"""The topics as an AsyncAPI 3 document: what is received, what is sent, where, and how each message looks."""
+
+from importlib.metadata import PackageNotFoundError, version
+from typing import Any, Literal
+
+from mistakebound.commands.topics.rules import wanted_config
+from mistakebound.core.faults import REASONS
+from mistakebound.core.messages.schema import components
+from mistakebound.core.records import INPUTS, TOPICS, Topic
+from mistakebound.settings import MessageSettings, Settings
+
+VERSION = "3.0.0"
+BINDING = "0.5.0"
+_SCHEMES = {
+    "PLAIN": "plain",
+    "SCRAM-SHA-256": "scramSha256",
+    "SCRAM-SHA-512": "scramSha512",
+    "GSSAPI": "gssapi",
+}
+_NUMBERS = {"retention.ms", "retention.bytes"}
+_PURPOSES: dict[Topic, str] = {
+    "examples": "Unlabelled examples, to be predicted at once.",
+    "labels": "True labels, some time later. An example and its label are in partitions of one number.",
+    "predictions": "One prediction for every example, in its partition, with its key and headers.",
+    "outcomes": "Every decision in order: what became of each example and label, with the tallies.",
+    "updates": "The mistakes learned from: folded, they are the model. An epoch's settings come first.",
+    "dead-letters": "What could not be read, as it was sent, with the reason in the headers.",
+}
+_DEAD_LETTER_HEADERS = {
+    "reason": {"type": "string", "enum": list(REASONS)},
+    "detail": {"type": "string", "description": "what was wrong, in words"},
+    "topic": {"type": "string", "enum": list(INPUTS)},
+    "partition": {"type": "string", "pattern": "^[0-9]+$"},
+    "offset": {"type": "string", "pattern": "^[0-9]+$"},
+    "timestamp": {"type": "string", "pattern": "^-?[0-9]+$", "description": "record time in ms"},
+    "headers-dropped": {"type": "string", "pattern": "^[0-9]+$", "description": "so many did not fit"},
+    "key-length": {"type": "string", "pattern": "^[0-9]+$", "description": "in bytes, where it was cut"},
+    "key-sha256": {"type": "string", "pattern": "^[0-9a-f]{64}$", "description": "of the whole key"},
+    "value-length": {"type": "string", "pattern": "^[0-9]+$", "description": "in bytes, where it was cut"},
+    "value-sha256": {"type": "string", "pattern": "^[0-9a-f]{64}$", "description": "of the whole value"},
+}
+_ALWAYS = ("reason", "detail", "topic", "partition", "offset", "timestamp")
+
+
+def document(settings: Settings) -> dict[str, Any]:
+    """The document for these settings. It holds no secret: credentials are no part of a contract."""
+    names, schemas = components("#/components/schemas/{name}")
+    _place(schemas["Example"], settings.messages, ("id", "features"))
+    _place(schemas["Label"], settings.messages, ("id", "label", "features", "prediction"))
+    of_topic = {**names, "dead-letters": ["DeadLetter"]}
+    found: dict[str, Any] = {
+        "asyncapi": VERSION,
+        "info": {
+            "title": "mistakebound",
+            "version": _version(),
+            "description": (
+                f"Topics of the group {settings.group!r}. Each step's records and offsets are one transaction: "
+                "read the sent topics with isolation level read_committed."
+            ),
+        },
+        "defaultContentType": "application/json",
+        "servers": _servers(settings),
+        "channels": {_name(topic): _channel(topic, of_topic[topic], settings) for topic in TOPICS},
+        "operations": {
+            f"{action}-{topic}": {
+                "action": action,
+                "channel": {"$ref": f"#/channels/{_name(topic)}"},
+                "summary": _PURPOSES[topic],
+            }
+            for topic in TOPICS
+            for action in (_action(topic),)
+        },
+        "components": {
+            "messages": {
+                name: _message(name, settings.messages) for each in of_topic.values() for name in each
+            },
+            "schemas": schemas,
+        },
+    }
+    return {key: value for key, value in found.items() if value != {}}
+
+
+def _action(topic: Topic) -> Literal["receive", "send"]:
+    return "receive" if topic in INPUTS else "send"
+
+
+def _name(topic: Topic) -> str:
+    """A key that a `$ref` can name."""
+    return topic.replace("-", "_")
+
+
+def _channel(topic: Topic, messages: list[str], settings: Settings) -> dict[str, Any]:
+    wanted: dict[str, Any] = dict(wanted_config(settings)[topic])
+    wanted["cleanup.policy"] = [wanted["cleanup.policy"]]
+    kafka = {
+        "topic": settings.topic_name(topic),
+        "partitions": settings.log.partitions,
+        "topicConfiguration": {
+            key: int(value) if key in _NUMBERS else value for key, value in wanted.items()
+        },
+        "bindingVersion": BINDING,
+    }
+    return {
+        "address": settings.topic_name(topic),
+        "description": _PURPOSES[topic],
+        "messages": {name: {"$ref": f"#/components/messages/{name}"} for name in messages},
+        "bindings": {"kafka": {key: value for key, value in kafka.items() if value is not None}},
+    }
+
+
+def _message(name: str, places: MessageSettings) -> dict[str, Any]:
+    """`name` is the message's and its schema's. The key is what puts an example and its label together."""
+    if name == "DeadLetter":
+        return {
+            "name": name,
+            "contentType": "application/octet-stream",
+            "headers": {
+                "type": "object",
+                "properties": {f"mistakebound.{key}": value for key, value in _DEAD_LETTER_HEADERS.items()},
+                "required": [f"mistakebound.{key}" for key in _ALWAYS],
+            },
+            "payload": {"description": "Whatever was sent; cut where it was too large."},
+        }
+    message: dict[str, Any] = {"name": name, "payload": {"$ref": f"#/components/schemas/{name}"}}
+    if name in ("Example", "Label", "Prediction"):
+        pointer = "/id" if name == "Prediction" else places.id
+        message["correlationId"] = {"location": f"$message.payload#{pointer}"}
+        message["bindings"] = {
+            "kafka": {
+                "key": {"type": "string", "description": "The id, where the value has none."},
+                "bindingVersion": BINDING,
+            }
+        }
+    return message
+
+
+def _place(schema: dict[str, Any], places: MessageSettings, names: tuple[str, ...]) -> None:
+    """Move the schema's properties to where `messages.*` says that they are."""
+    if any(getattr(places, name) != f"/{name}" for name in names):
+        for condition in ("if", "then"):  # they speak of the default places
+            schema.pop(condition, None)
+    properties, needed = schema.pop("properties"), schema.pop("required")
+    for name in names:
+        inner = schema
+        pointer = getattr(places, name).removeprefix("/").split("/")
+        tokens = [each.replace("~1", "/").replace("~0", "~") for each in pointer]
+        for token, after in zip(tokens, [*tokens[1:], None], strict=True):
+            if token.isdigit():  # a place in an array, or a name: the pointer fits either
+                inner.pop("type", None)
+                break
+            if name in needed:
+                inner["required"] = sorted({*inner.get("required", ()), token})
+            within = inner.setdefault("properties", {})
+            inner = within.setdefault(token, properties[name] if after is None else {"type": "object"})
+
+
+def _servers(settings: Settings) -> dict[str, Any]:
+    """The brokers that `log.url` names; none for a log in a file."""
+    url = settings.log.url or ""
+    if not url.startswith("kafka://"):
+        return {}
+    protocol = str(settings.kafka.get("security_protocol", "PLAINTEXT"))
+    server: dict[str, Any] = {"protocol": "kafka-secure" if protocol.endswith("SSL") else "kafka"}
+    scheme = _SCHEMES.get(str(settings.kafka.get("sasl_mechanism", "")))
+    if protocol.startswith("SASL") and scheme is not None:
+        server["security"] = [{"type": scheme}]
+    hosts = url.removeprefix("kafka://").rstrip("/").split(",")
+    return {f"broker{number}": {"host": host, **server} for number, host in enumerate(hosts)}
+
+
+def _version() -> str:
+    try:
+        return version("mistakebound")
+    except PackageNotFoundError:
+        return "0"

@@ -1,0 +1,72 @@
+"""Do examples and labels of an id share a partition? Judged from a sample of keys. Pure.
+
+Java clients and this service place a key by murmur2, librdkafka and its children by CRC32 unless told
+otherwise. Either will do, but both inputs must use the same.
+"""
+
+import zlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from mistakebound.commands.topics.rules import Finding
+from mistakebound.core.records import Record
+from mistakebound.log.partitioner import partition_of
+
+RULE = "keys"
+_REMEDY = "let all producers use one partitioner: partitioner=murmur2_random in librdkafka and its children"
+
+Placement = Literal["murmur2", "CRC32", "neither", "unkeyed", "empty"]
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """How one topic's sampled keys are placed."""
+
+    placement: Placement
+    records: int
+    share: float
+    """Share of the sample that the placement explains."""
+
+    def __str__(self) -> str:
+        return f"{self.placement} ({self.share:.0%} of {self.records})" if self.records else "no records yet"
+
+
+def placement(records: Sequence[Record], partitions: int) -> Sample:
+    """The rule that explains most keys; one that explains less than 99 of 100 is none."""
+    keyed = [record for record in records if record.key is not None]
+    if not records:
+        return Sample("empty", 0, 0.0)
+    if len(keyed) * 100 < len(records) * 99:
+        return Sample("unkeyed", len(records), 1 - len(keyed) / len(records))
+    murmur2 = sum(partition_of(record.key, partitions) == record.partition for record in keyed)
+    crc32 = sum(zlib.crc32(record.key or b"") % partitions == record.partition for record in keyed)
+    best, name = max((murmur2, "murmur2"), (crc32, "CRC32"), key=lambda pair: pair[0])
+    share = best / len(keyed)
+    return Sample("neither" if share < 0.99 else name, len(records), share)  # type: ignore[arg-type]
+
+
+def finding(examples: Sequence[Record], labels: Sequence[Record], partitions: int) -> Finding:
+    """The rule that keys co-locate, as a warning at most: a sample proves nothing."""
+    wanted = "both inputs alike"
+    if partitions == 1:
+        return Finding("labels", RULE, "one partition", wanted, "ok")
+    sampled = placement(examples, partitions), placement(labels, partitions)
+    text = f"examples {sampled[0]}, labels {sampled[1]}"
+    split = _split(examples, labels)
+    if split:
+        return Finding("labels", RULE, f"{text}; {split} keys in two partitions", wanted, "warning", _REMEDY)
+    kinds = {one.placement for one in sampled} - {"empty"}
+    if "unkeyed" in kinds:
+        remedy = "give every record its id as key, so that an example and its label share a partition"
+        return Finding("labels", RULE, text, wanted, "warning", remedy)
+    if "neither" in kinds or len(kinds) > 1:
+        return Finding("labels", RULE, text, wanted, "warning", _REMEDY)
+    return Finding("labels", RULE, text, wanted, "ok")
+
+
+def _split(examples: Sequence[Record], labels: Sequence[Record]) -> int:
+    """Keys seen in both topics, in different partitions."""
+    places: dict[bytes | None, int] = {record.key: record.partition for record in examples if record.key}
+    both = [record for record in labels if record.key in places]
+    return len({record.key for record in both if places[record.key] != record.partition})

@@ -1,0 +1,135 @@
+"""The settings as flat keys (`labels.max_delay`): for lookup, for the README's table, for the JSON Schema."""
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import timedelta
+from functools import cache
+from typing import Any, get_args, get_origin
+
+from pydantic import BaseModel
+from pydantic.fields import FieldInfo
+
+from mistakebound.config.masking import masked
+from mistakebound.settings import Settings
+
+
+@dataclass(frozen=True, slots=True)
+class Key:
+    """One setting."""
+
+    name: str
+    types: frozenset[type]
+    """What the field allows, of str, bool, int, float, timedelta, list; a Literal counts as str."""
+    choices: tuple[str, ...]
+    """Where nothing else is allowed."""
+    default: Any
+    meaning: str
+
+
+@cache
+def keys() -> dict[str, Key]:
+    """Every key but those below open tables (`kafka`), in the order of the file."""
+    found: dict[str, Key] = {}
+    for section, field in Settings.model_fields.items():
+        model = field.annotation
+        if isinstance(model, type) and issubclass(model, BaseModel):
+            for name, inner in model.model_fields.items():
+                key = _key(f"{section}.{name}", inner)
+                found[key.name] = key
+    return found
+
+
+@cache
+def open_tables() -> dict[str, str]:
+    """Sections that take any key, with their meaning."""
+    return {
+        section: field.description or ""
+        for section, field in Settings.model_fields.items()
+        if not (isinstance(field.annotation, type) and issubclass(field.annotation, BaseModel))
+    }
+
+
+def _key(name: str, field: FieldInfo) -> Key:
+    leaves = tuple(leaf for leaf in _leaves(field.annotation) if leaf is not type(None))
+    types = frozenset(leaf if isinstance(leaf, type) else type(leaf) for leaf in leaves)
+    choices = tuple(leaf for leaf in leaves if isinstance(leaf, str))
+    if len(choices) < len(leaves):
+        choices = ()
+    default = field.get_default(call_default_factory=True, validated_data={})
+    return Key(name, types, choices, default, field.description or "")
+
+
+def _leaves(annotation: Any) -> Iterator[Any]:
+    """The types and literal values that an annotation is made of."""
+    if hasattr(annotation, "__metadata__"):
+        yield from _leaves(annotation.__origin__)
+    elif get_origin(annotation) in (tuple, dict):
+        yield {tuple: list, dict: dict}[get_origin(annotation)]  # as TOML and JSON write it
+    elif arguments := get_args(annotation):
+        for argument in arguments:
+            yield from _leaves(argument)
+    else:
+        yield annotation
+
+
+def toml_key(name: str) -> str:
+    """Any text as a key of TOML."""
+    return json.dumps(name, ensure_ascii=False).replace("\x7f", "\\u007f")
+
+
+def shown(value: Any) -> str:
+    """A value as TOML writes it; None as nothing."""
+    match value:
+        case None:
+            return ""
+        case timedelta():
+            return f"{value.total_seconds():g}"
+        case str():
+            return toml_key(value)
+        case list() | tuple():
+            return f"[{', '.join(map(shown, value))}]"
+        case dict():
+            pairs = (f"{toml_key(name)} = {shown(inner)}" for name, inner in value.items())
+            return f"{{{', '.join(pairs)}}}"
+        case _:
+            return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def duration(value: timedelta) -> str:
+    """In the largest unit that leaves no rest."""
+    seconds = value.total_seconds()
+    for size, unit in ((86_400, "d"), (3_600, "h"), (60, "min")):
+        if seconds >= size and seconds % size == 0:
+            return f"{seconds / size:g} {unit}"
+    return f"{seconds:g} s" if seconds >= 1 else f"{seconds * 1000:g} ms"
+
+
+def json_schema() -> dict[str, Any]:
+    """JSON Schema of the file, by which an editor can complete and check it."""
+    schema = Settings.model_json_schema()
+    _durations(schema)
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema", **schema, "title": "mistakebound.toml"}
+
+
+def _durations(node: Any) -> None:
+    """Let durations be seconds too: the settings take both, the generated schema knows one form."""
+    if isinstance(node, dict):
+        if node.get("format") == "duration":
+            node["type"] = ["number", "string"]
+            node["minimum"] = 0
+        for inner in node.values():
+            _durations(inner)
+    elif isinstance(node, list):
+        for inner in node:
+            _durations(inner)
+
+
+def effective(settings: Settings) -> dict[str, Any]:
+    """Every key's value in effect as a JSON value, secrets masked, in the order of the file."""
+    document = settings.model_dump(mode="json")
+    values = {key: document[key.partition(".")[0]][key.partition(".")[2]] for key in keys()}
+    values |= {
+        f"{section}.{name}": value for section in open_tables() for name, value in document[section].items()
+    }
+    return {key: masked(key, value) for key, value in values.items()}

@@ -1,0 +1,94 @@
+"""The reference of settings under `deploy/`: every key with its kinds, default, variable and meaning."""
+
+import re
+from datetime import timedelta
+from itertools import groupby
+
+from mistakebound.config.keys import Key, duration, keys, open_tables, shown
+from mistakebound.settings import Settings
+
+ABOUT = {
+    "log": "Where the topics are. `run` needs `log.url`.",
+    "topics": "Names of single topics, where they are not the prefix and the logical name.",
+    "messages": "Where in a message its parts are: JSON pointers.",
+    "learner": "Fixed for the life of an epoch: a worker that is started with others refuses (exit code 5).",
+    "features": "Fixed for the life of an epoch.",
+    "labels": "Fixed for the life of an epoch, `max_delay` too. `run` needs `labels.max_delay`.",
+    "batch": "How much is one step, and so one transaction.",
+    "checkpoint": "A shortcut for the next start. It may be lost at any time.",
+    "http": "Metrics, probes and the page.",
+    "worker": "Who this worker is.",
+    "kafka": "Options that the guarantees rest on are refused by name.",
+}
+"""What is to be known of a section."""
+
+_KINDS = {
+    bool: "true or false",
+    int: "integer",
+    float: "number",
+    str: "text",
+    list: "list",
+    dict: "table",
+    timedelta: "duration",
+}
+
+
+def reference() -> str:
+    """Markdown, whole."""
+    parts = [_HEAD]
+    for section, rows in groupby(keys().values(), lambda key: key.name.partition(".")[0]):
+        parts.append(f"## {section}\n\n{ABOUT[section]}\n")
+        parts += [_entry(key) for key in rows]
+    for section, meaning in open_tables().items():
+        parts.append(f"## {section}\n\n{_sentence(meaning)} {ABOUT[section]}\n")
+    return "\n".join(parts)
+
+
+def _entry(key: Key) -> str:
+    default = "none" if key.default is None else f"`{shown(key.default)}`"
+    if isinstance(key.default, timedelta):
+        default += f" ({duration(key.default)})"
+    variable = "MISTAKEBOUND_" + key.name.upper().replace(".", "__")
+    return (
+        f"### {key.name}\n\n{_sentence(key.meaning)}\n\n"
+        f"- Kind: {_kind(key)}\n- Default: {default}\n- Variable: `{variable}`\n"
+    )
+
+
+def _kind(key: Key) -> str:
+    if key.choices and len(key.types) == 1:
+        return "one of " + ", ".join(f"`{each}`" for each in key.choices)
+    return " or ".join(_KINDS[each] for each in _KINDS if each in key.types)
+
+
+def _sentence(text: str) -> str:
+    """A meaning as a sentence; what is set in code keeps its case."""
+    text = re.sub(r"^[a-z](?=[a-z ])", lambda first: first[0].upper(), text)
+    return text if text.endswith((".", "?", "!")) else text + "."
+
+
+_HEAD = f"""\
+<!-- Made by `mistakebound config schema --reference`; a test keeps it so. -->
+# Configuration
+
+{len(keys())} settings in {len(Settings.model_fields)} sections. A worker needs two of them: `log.url` and `labels.max_delay`.
+
+Where values come from, the first one wins, key by key:
+
+1. flags: `--set learner.kind=winnow`, `--log URL`
+2. the environment: the variable named below; with `_FILE` after it, the name of a file that holds the value
+3. `./mistakebound.toml`, or the file of `--config`
+4. the default
+
+What is found wrong is told all at once, with each value's place and the remedy. `mistakebound config show` prints every
+setting in effect and where it came from; `mistakebound config check` says whether `run` would take them, and with `--online`
+also asks the log and tries the place of checkpoints. `mistakebound config schema` prints a JSON Schema, by which editors
+complete and check the file.
+
+A duration is a number of seconds (`3600`) or ISO 8601 (`"PT1H"`, `"P7D"`). In flags and variables a list or a table is
+written as in TOML: `--set 'labels.classes=["a", "b"]'`.
+
+Secrets belong in files: `kafka.sasl_plain_password_file = "/run/secrets/kafka"`, or a variable that ends in `_FILE`. For an
+object store they are `AWS_ACCESS_KEY_ID` and `AWS_SECRET_ACCESS_KEY`, or the role of the machine or pod. They are masked
+wherever settings are shown.
+"""

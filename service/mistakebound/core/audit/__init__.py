@@ -1,0 +1,58 @@
+"""The audit: every number of a log made again from its topics, and compared.
+
+It shares the learners with the worker, and the reading of messages; the label outcomes, the tallies and the
+order of a turn are written a second time. One partition after the other, each in one pass; it holds one
+model, the ids that are open, and one turn.
+"""
+
+from collections.abc import Callable, Iterable
+
+from mistakebound.core.audit.chain import check_chain
+from mistakebound.core.audit.findings import Finding, Findings
+from mistakebound.core.audit.ledgers import Ledgers
+from mistakebound.core.audit.models import check_model
+from mistakebound.core.audit.source import Source
+from mistakebound.core.audit.walk import Walk
+from mistakebound.core.checkpoint import Checkpoint
+from mistakebound.core.faults import BadSnapshot
+from mistakebound.settings import MessageSettings
+
+__all__ = ["Finding", "Findings", "Source", "audit"]
+
+Loads = Iterable[tuple[str, Callable[[], Checkpoint]]]
+
+
+def audit(
+    source: Source,
+    messages: MessageSettings,
+    checkpoints: Loads,
+    findings: Findings,
+    progress: Callable[[int, int], None] = lambda partition, offset: None,  # noqa: ARG005
+) -> Findings:
+    """Audit every partition, and the checkpoints: (name, how to read it), which may raise BadSnapshot.
+
+    `progress` is told a partition and the offset of its `outcomes` reached.
+    """
+    epochs = check_chain(source, findings)
+    ledgers = Ledgers()
+    whole: list[tuple[str, Callable[[], Checkpoint]]] = []
+    for name, load in checkpoints:
+        try:
+            found = load()
+        except BadSnapshot as error:
+            findings.check("checkpoint files", name, False, str(error))
+            continue
+        findings.check("checkpoint files", name, True, "")
+        ledgers.expect(name, found.model.epoch, found.ledgers)
+        whole.append((name, load))
+    for partition in range(source.partitions):
+        Walk(source, partition, epochs, messages, ledgers, findings, progress).run()
+    ledgers.finish(findings)
+    for name, load in whole:  # read again: no more than one model is held at a time
+        try:
+            found = load()
+        except BadSnapshot:
+            findings.note("checkpoints replaced by newer ones meanwhile")
+            continue
+        check_model(source, name, found, epochs, messages, findings)
+    return findings

@@ -1,0 +1,85 @@
+"""The chain of updates: numbers without gaps, versions that grow, and the same epochs in every partition."""
+
+from mistakebound.core.audit.findings import Findings
+from mistakebound.core.audit.source import Source, place
+from mistakebound.core.faults import BadLog
+from mistakebound.core.messages.schema import Epoch, Update, read_update
+
+
+def check_chain(source: Source, findings: Findings) -> dict[int, Epoch]:
+    """Check every partition of `updates`; returns the epochs by number."""
+    epochs: dict[int, Epoch] = {}
+    seen: list[list[int]] = []
+    for partition in range(source.partitions):
+        try:
+            seen.append(_Chain(partition, source, epochs, findings).numbers)
+        except BadLog as error:
+            findings.check("update numbers", f"updates-{partition}", False, str(error))
+            seen.append([])
+    for partition, numbers in enumerate(seen):
+        findings.check(
+            "epochs",
+            f"updates-{partition}",
+            numbers == sorted(epochs),
+            lambda numbers=numbers: f"its epochs are {numbers}, all epochs {sorted(epochs)}",  # type: ignore[misc]
+        )
+    return epochs
+
+
+class _Chain:
+    """One partition's pass."""
+
+    def __init__(self, partition: int, source: Source, epochs: dict[int, Epoch], findings: Findings) -> None:
+        self.numbers: list[int] = []
+        self._partition, self._epochs, self._findings = partition, epochs, findings
+        self._n = 0
+        self._version = [0] * source.partitions
+        for record in source.read("updates", partition):
+            message = read_update(record)
+            if isinstance(message, Epoch):
+                self._begin(message, place(record))
+            else:
+                self._follow(message, place(record))
+
+    def _begin(self, epoch: Epoch, where: str) -> None:
+        known = self._epochs.setdefault(epoch.epoch, epoch)
+        rising = not self.numbers or epoch.epoch > self.numbers[-1]
+        self._findings.check(
+            "epochs",
+            where,
+            rising and known == epoch,
+            lambda: f"epoch {epoch.epoch} follows {self.numbers} or differs from other partitions' epoch",
+        )
+        self.numbers.append(epoch.epoch)
+        self._n, self._version = 0, [0] * len(self._version)
+
+    def _follow(self, update: Update, where: str) -> None:
+        epoch = self.numbers[-1] if self.numbers else 0
+        self._findings.check(
+            "update numbers",
+            where,
+            update.epoch == epoch and update.n == self._n + 1,
+            lambda: (
+                f"update {update.n} of epoch {update.epoch} follows update {self._n} of epoch {epoch}: "
+                + ("it is there twice" if update.n <= self._n else f"update {self._n + 1} is missing")
+            ),
+        )
+        if update.seed:
+            self._findings.note("seeds: what they were learned from is not in the log")
+        version = update.model.updates
+        if len(version) != len(self._version) or len(update.clock) != len(self._version):
+            raise BadLog(f"{where}: its version has {len(version)} partitions, not {len(self._version)}")
+        own = version[self._partition]
+        back = [q for q, (now, then) in enumerate(zip(version, self._version, strict=True)) if now < then]
+        self._findings.check(
+            "update versions",
+            where,
+            update.model.epoch == update.epoch and own == update.n - 1 and not back,
+            lambda: (
+                f"update {update.n} was decided by the model {update.model.epoch}:{version}, which is stale: "
+                f"it has {own} of the {update.n - 1} updates before it in its own partition, and "
+                f"goes back in {back or 'none'} of the partitions"
+            ),
+        )
+        self._n = max(self._n, update.n)
+        self._version = [max(pair) for pair in zip(self._version, version, strict=True)]

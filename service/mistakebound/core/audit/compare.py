@@ -1,0 +1,88 @@
+"""Records of the worker against what they should be: field by field, floats bit for bit."""
+
+from math import isfinite, ulp
+from struct import pack
+from typing import Any
+
+import msgspec
+from msgspec import UNSET, Struct
+
+from mistakebound.core.learners import Score
+from mistakebound.core.messages.schema import Prediction
+from mistakebound.settings import Settings
+
+ULPS = 4
+"""Scores made with `exp` or a power may be off by so many units in the last place between processors."""
+
+
+def tolerant(settings: Settings) -> bool:
+    """Whether the learner's scores rest on functions that processors round differently."""
+    learner = settings.learner
+    winnow = learner.kind in ("winnow", "balanced-winnow", "littlestone-winnow")
+    return winnow or (learner.kind == "kernel-perceptron" and learner.kernel == "rbf")
+
+
+def score_of(prediction: Prediction) -> Score | None:
+    """The recorded score or scores; None where there is neither."""
+    if prediction.score is not UNSET:
+        return prediction.score
+    return None if prediction.scores is UNSET else prediction.scores
+
+
+def same_score(told: Score | None, made: Score, *, ulps: int = 0) -> bool:
+    """Equal to the bit, or within so many units in the last place."""
+    if isinstance(told, float) and isinstance(made, float):
+        return _same(told, made, ulps)
+    if isinstance(told, list) and isinstance(made, list) and len(told) == len(made):
+        return all(_same(one, other, ulps) for one, other in zip(told, made, strict=True))
+    return False
+
+
+def _same(told: float, made: float, ulps: int) -> bool:
+    if pack("<d", told) == pack("<d", made):
+        return True
+    if not ulps or not (isfinite(told) and isfinite(made)):
+        return False
+    return abs(told - made) <= ulps * ulp(max(abs(told), abs(made)))
+
+
+def differing(told: Struct, made: Struct, *, leave: tuple[str, ...] = ()) -> str:
+    """`field is X, should be Y` for every field that differs; empty where none does."""
+    found = []
+    for field in made.__struct_fields__:
+        one, other = getattr(told, field), getattr(made, field)
+        if field in leave or (shown(one) == shown(other) and type(one) is type(other)):
+            continue
+        found.append(f"{field} is {_brief(shown(one))}, should be {_brief(shown(other))}")
+    return "; ".join(found)
+
+
+def shown(value: Any) -> str:
+    """A value as JSON text; equal texts, equal values. JSON copied from a record may hold what is no UTF-8."""
+    return "absent" if value is UNSET else msgspec.json.encode(value).decode(errors="backslashreplace")
+
+
+def _brief(text: str) -> str:
+    return text if len(text) <= 120 else text[:117] + "..."
+
+
+def canonical(state: Any) -> Any:
+    """A learner's state as comparable values: names in order, floats as their bits, empty classes left out."""
+    if isinstance(state, float):
+        return pack("<d", state)
+    if isinstance(state, dict):
+        return sorted((str(name), canonical(value)) for name, value in state.items())
+    if isinstance(state, list | tuple):
+        return [canonical(value) for value in state]
+    return state
+
+
+def by_class(state: Any) -> Any:
+    """A multiclass state, whose classes come in the order in which a worker first met them."""
+    if isinstance(state, dict):  # with a window
+        return canonical(state["folded"]), by_class(state["classes"])
+    return sorted(
+        (repr(one), canonical(theta), canonical(kappa))
+        for one, theta, kappa in state
+        if any(theta) or any(kappa)
+    )

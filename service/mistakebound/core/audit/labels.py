@@ -1,0 +1,268 @@
+"""Labels and decisions of one partition: what each came to, and the update that it caused, or not."""
+
+from typing import TYPE_CHECKING
+
+from msgspec import UNSET, Raw
+
+from mistakebound.core.audit.compare import differing, shown
+from mistakebound.core.audit.counts import Counts, name_of
+from mistakebound.core.audit.findings import Findings
+from mistakebound.core.audit.partition_steps import Turn
+from mistakebound.core.audit.reference_ledger import Book, Open
+from mistakebound.core.audit.replica import Replica
+from mistakebound.core.audit.source import place
+from mistakebound.core.faults import BadRecord
+from mistakebound.core.messages.features import Features
+from mistakebound.core.messages.inputs import CLASS_NAMES_BYTES
+from mistakebound.core.messages.schema import Decision, Update, encode
+from mistakebound.core.records import Record
+from mistakebound.settings import LabelValue, Settings
+
+if TYPE_CHECKING:
+    from mistakebound.core.audit.examples import Examples
+
+
+class Labels:
+    """Decisions in their order, and updates in theirs, against those recorded. One epoch's."""
+
+    def __init__(
+        self,
+        replica: Replica,
+        partition: int,
+        settings: Settings,
+        book: Book,
+        counts: Counts,
+        findings: Findings,
+    ) -> None:
+        self.replica, self.partition, self.book, self.counts = replica, partition, book, counts
+        self.settings, self._findings, self._model = settings, findings, replica.model
+        self._recorded: list[tuple[Decision, int]] = []
+        self._cursor = 0
+
+    # --- decisions --------------------------------------------------------------------------------
+
+    def begin(self, turn: Turn) -> None:
+        """These decisions are to be explained."""
+        self._recorded, self._cursor, self._last = turn.decisions, 0, turn.last_offset
+        self._point()
+
+    def _point(self) -> None:
+        self.book.here = self._recorded[self._cursor][1] if self.undecided() else self._last
+
+    def undecided(self) -> bool:
+        """Whether recorded decisions are left in this turn."""
+        return self._cursor < len(self._recorded)
+
+    def recorded(self) -> Decision | None:
+        """The next recorded decision."""
+        return self._recorded[self._cursor][0] if self.undecided() else None
+
+    def decided(self, made: Decision) -> None:
+        """Compare a decision with the one recorded at its place."""
+        told, offset = self._recorded[self._cursor] if self.undecided() else (None, self._last)
+        self._cursor += 1
+        self.counts.decided(made)
+        self._findings.check(
+            "decisions",
+            f"outcomes-{self.partition} offset {offset}",
+            told is not None and not differing(told, made),
+            lambda: f"decision {shown(told)} should be {shown(made)}",
+        )
+        self._point()
+
+    def end(self) -> None:
+        """Whatever is left was decided by nobody."""
+        for told, offset in self._recorded[self._cursor :]:
+            self._findings.check(
+                "decisions",
+                f"outcomes-{self.partition} offset {offset}",
+                False,
+                f"decision {shown(told)} follows from nothing",
+            )
+        self._cursor = len(self._recorded)
+
+    # --- labels -----------------------------------------------------------------------------------
+
+    def take(self, record: Record, examples: "Examples") -> None:
+        """A label record was consumed."""
+        self.book.newest_label = record.offset
+        try:
+            identity, label, carried = self._model.reader.label(record)
+            new_class = self._limited(label)
+            if carried is not None:
+                self._model.features(carried.features)
+            if carried is not None or new_class:
+                examples.fits(record, self.recorded())
+        except BadRecord as fault:
+            examples.dead(record, fault.reason)
+            self.decided(Decision("invalid", None, None, record.offset))
+            return
+        made = self.book.label(identity, record.offset, label, carried)
+        if made is None:
+            self.apply(self.book.open[identity], record.offset, label)
+            return
+        self.ended(made)
+        if made.outcome == "parked" and (surplus := self.book.surplus_label()) is not None:
+            self.ended(surplus)
+
+    def _limited(self, label: LabelValue) -> bool:
+        """Whether the label is of a new open class. Raises BadRecord for one too many.
+
+        A parked label's class counts as soon as an applied one's.
+        """
+        seen, early = self.counts.life.actual, self.book.early_classes
+        if self._model.classes or name_of(label) in seen or name_of(label) in early:
+            return False
+        names = {*seen, *early, name_of(label)}
+        if len(names) > self.settings.labels.max_classes:
+            raise BadRecord("unknown-label", "one class too many")
+        if sum(len(encode(name)) for name in names) > CLASS_NAMES_BYTES:
+            raise BadRecord("unknown-label", "one class more than may be spelled")
+        return True
+
+    def ended(self, made: Decision) -> None:
+        """An id or a label came to this; a label applied late is judged by what it carried itself."""
+        if made.outcome == "applied_late":
+            assert made.id is not None
+            assert made.label_offset is not None
+            assert made.label is not None
+            assert made.features is not UNSET
+            source, raw = made.label_offset, bytes(made.features)
+            self._judged(
+                Open(made.id, source, self.book.now, made.prediction, 0, raw, 0, 0, 0), made.label, late=True
+            )
+        self.decided(made)
+
+    def apply(self, entry: Open, label_offset: int, label: LabelValue) -> None:
+        """The label meets its example."""
+        self._judged(entry, label, late=False)
+        self.decided(Decision("applied", entry.id, entry.source, label_offset, label, entry.predicted))
+
+    def _judged(self, entry: Open, label: LabelValue, *, late: bool) -> None:
+        """Counted, learned from if due, and the id is resolved."""
+        mistaken = entry.predicted != label
+        self.counts.judged(
+            label,
+            mistaken=mistaken,
+            of_epoch=entry.epoch == self._model.epoch,
+            waiting=len(self.book.open),
+        )
+        self.book.resolve(entry.id, label)
+        self._learned(entry, label, mistaken=mistaken, late=late)
+
+    # --- updates ----------------------------------------------------------------------------------
+
+    def _learned(self, entry: Open, label: LabelValue, *, mistaken: bool, late: bool) -> None:
+        """An update must be there exactly where one is due."""
+        model, p = self._model, self.partition
+        x = self._features(entry.features)
+        due: Update | None = None
+        before = model.version()
+        if x is not None and model.reader.knows(label):
+            must, predicted = model.decide(x, label)
+            behind = 0
+            if self.settings.learner.delay_policy == "issued" and entry.epoch == model.epoch:
+                must, predicted = mistaken, entry.predicted
+                behind = sum(model.updates) - entry.updates
+            if must:
+                clock = [count + (q == p) for q, count in enumerate(model.clock)]
+                n, raw = model.updates[p] + 1, Raw(entry.features)
+                due = Update(
+                    model.epoch,
+                    n,
+                    clock,
+                    entry.id,
+                    label,
+                    predicted,
+                    raw,
+                    entry.source,
+                    before,
+                    behind,
+                    late=late,
+                )
+        model.clock[p] += 1
+        self._meet(entry, label, due, late=late)
+
+    def _features(self, raw: bytes) -> Features | None:
+        try:
+            return self._model.features(raw)
+        except BadRecord:  # predicted in an older epoch, under other settings
+            return None
+
+    def _meet(self, entry: Open, label: LabelValue, due: Update | None, *, late: bool) -> None:
+        """Compare what is due with what is recorded next, and fold the latter.
+
+        Other partitions' clocks follow from the version of averaged learners only; no other learner asks for them.
+        """
+        at_hand = (late, entry.source, entry.id)
+        self._drop_strangers(at_hand)
+        found = self.replica.peek(self.partition)
+        its_own = found is not None and _cause(found[1]) == at_hand
+        if due is None:
+            self._findings.check(
+                "labels without update",
+                f"updates-{self.partition}" if found is None else place(found[0]),
+                not its_own,
+                lambda: f"an update for {entry.id!r}, label {shown(label)}, where the model does not err",
+            )
+        elif not its_own or found is None:
+            self._findings.check(
+                "updates",
+                f"updates-{self.partition}",
+                False,
+                f"no update {due.n} for {entry.id!r}, label {shown(label)}, where one was due",
+            )
+        else:
+            record, told = found
+            leave = () if self._model.learner.averaged else ("clock",)
+            wrong = differing(told, due, leave=leave)
+            if leave and told.clock[self.partition] != due.clock[self.partition]:
+                wrong += (
+                    f"; clock is {told.clock}, entry {self.partition} should be {due.clock[self.partition]}"
+                )
+            self._findings.check("updates", place(record), not wrong, wrong)
+        if its_own:
+            self._fold()
+
+    def _fold(self) -> None:
+        clock, before = self._model.clock, self._model.updates[self.partition]
+        self.replica.fold(self.partition)
+        self._model.clock = clock
+        if self._model.updates[self.partition] > before:
+            self.counts.updated()
+
+    def _drop_strangers(self, at_hand: tuple[bool, int, str]) -> None:
+        """Updates of examples that do not wait, and are not the one at hand, are due to nothing."""
+        while (found := self.replica.peek(self.partition)) is not None:
+            told = found[1]
+            if _cause(told)[:2] == at_hand[:2] or self._its_turn_may_come(told):
+                return
+            self._stranger(*found)
+
+    def _its_turn_may_come(self, told: Update) -> bool:
+        """Whether its example waits, or its late label, or either may still be consumed."""
+        if told.late:
+            early = self.book.early.get(told.id)
+            return told.source > self.book.newest_label or (early is not None and early.offset == told.source)
+        waiting = self.book.open.get(told.id)
+        return told.source > self.book.newest_source or (
+            waiting is not None and waiting.source == told.source
+        )
+
+    def _stranger(self, record: Record, told: Update) -> None:
+        self._findings.check(
+            "updates", place(record), False, f"update {told.n} for {told.id!r} follows from no label"
+        )
+        self._fold()
+
+    def unexplained(self, updates: int | None) -> None:
+        """Before the own version is `updates` (None: the epoch is over), all of them must have been due."""
+        while (found := self.replica.peek(self.partition)) is not None:
+            if updates is not None and found[1].n > updates:
+                return
+            self._stranger(*found)
+
+
+def _cause(update: Update) -> tuple[bool, int, str]:
+    """The example, or late label, that an update is due to."""
+    return update.late, update.source, update.id

@@ -1,0 +1,94 @@
+"""The model in a checkpoint, compared with the fold of `updates` to its version."""
+
+from collections.abc import Mapping
+from struct import pack
+
+import msgspec
+
+from mistakebound.core.audit.compare import by_class, canonical
+from mistakebound.core.audit.findings import Findings
+from mistakebound.core.audit.replica import Replica, settings_of
+from mistakebound.core.audit.source import Source
+from mistakebound.core.checkpoint import Checkpoint
+from mistakebound.core.faults import BadLog
+from mistakebound.core.learners.multiclass_perceptron import MulticlassPerceptron
+from mistakebound.core.messages.schema import Epoch
+from mistakebound.settings import MessageSettings
+
+
+def check_model(
+    source: Source,
+    name: str,
+    found: Checkpoint,
+    epochs: Mapping[int, Epoch],
+    messages: MessageSettings,
+    findings: Findings,
+) -> None:
+    """Rows to the bit, names, version, positions and epochs."""
+    wrong = [
+        f"epoch {epoch.epoch} is another than in the log"
+        for epoch in found.epochs
+        if epochs.get(epoch.epoch) != epoch
+    ]
+    if not wrong:
+        try:
+            wrong = _differences(source, found, epochs, messages)
+        except BadLog as error:
+            wrong = [str(error)]
+    findings.check("checkpoint models", name, not wrong, "; ".join(wrong))
+
+
+def _differences(
+    source: Source, found: Checkpoint, epochs: Mapping[int, Epoch], messages: MessageSettings
+) -> list[str]:
+    told = found.model
+    lengths = {len(told.updates), len(told.clock), len(found.updates_next)}
+    if lengths != {source.partitions}:
+        return [f"it is of {lengths} partitions, the log has {source.partitions}"]
+    replica = Replica(source, settings_of(epochs[told.epoch], messages), told.epoch, epochs)
+    wrong = []
+    for q, updates in enumerate(told.updates):
+        if not replica.reach(q, updates):
+            wrong.append(f"it holds {updates} updates of partition {q}, the log {replica.model.updates[q]}")
+        last, after, end = replica.last_offset[q], replica.next_offset(q), found.updates_next[q]
+        if not last < end or (after is not None and end > after):
+            wrong.append(f"it goes on at offset {end} of updates-{q}, should be {last + 1}")
+    model = replica.model
+    for q, clock in enumerate(told.clock):
+        ledger = found.ledgers.get(q)
+        own = None if ledger is None else ledger.tallies.epoch.judged
+        if clock < model.clock[q] or (own is not None and clock != own):
+            wrong.append(f"clock {q} is {clock}, should be {model.clock[q] if own is None else own}")
+    form = by_class if isinstance(model.learner, MulticlassPerceptron) else canonical
+    try:
+        one = form(told.state)
+    except (KeyError, TypeError, ValueError):
+        one = None
+    made = model.learner.dump()
+    if one != form(msgspec.msgpack.decode(msgspec.msgpack.encode(made))):
+        wrong.append(f"its rows are not the fold of its updates{_first_row(told.state, made)}")
+    if pack("<d", told.radius) != pack("<d", model.radius) or told.decided != model.decided:
+        wrong.append(
+            f"radius and decided are {told.radius!r} and {told.decided}, "
+            f"should be {model.radius!r} and {model.decided}"
+        )
+    return wrong
+
+
+def _first_row(told: object, made: object) -> str:
+    """The first coordinate that differs, where the state is rows of numbers."""
+    if not isinstance(told, dict) or not isinstance(made, dict):
+        return ""
+    for part, rows in made.items():
+        for q, row in enumerate(rows):
+            try:
+                other = told[part][q]
+                for name in sorted({*row, *other}):
+                    if canonical(row.get(name)) != canonical(other.get(name)):
+                        return (
+                            f": {part} of {name!r} in partition {q} is {other.get(name)!r}, "
+                            f"should be {row.get(name)!r}"
+                        )
+            except (AttributeError, IndexError, KeyError, TypeError):
+                return f": {part} of partition {q}"
+    return ""

@@ -1,0 +1,81 @@
+"""`outcomes` as whole turns: the parts of one turn put together again."""
+
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
+
+from mistakebound.core.audit.findings import Findings
+from mistakebound.core.audit.source import place
+from mistakebound.core.messages.schema import (
+    Decision,
+    Inputs,
+    Marks,
+    Outcomes,
+    Tallies,
+    Version,
+    read_outcomes,
+)
+from mistakebound.core.records import Record
+
+
+class Turn(NamedTuple):
+    """One turn as it was written down."""
+
+    first_offset: int
+    last_offset: int
+    model: Version
+    decisions: list[tuple[Decision, int]]
+    """Each with the offset of the record it is in."""
+    order: list[int]
+    at: int
+    inputs: Inputs
+    marks: Marks
+    tallies: Tallies
+
+
+def turns(records: Iterable[Record], findings: Findings) -> Iterator[Turn]:
+    """Whole turns in order; parts that make none are differences. Raises BadLog."""
+    parts: list[tuple[Record, Outcomes]] = []
+    for record in records:
+        part = read_outcomes(record)
+        whole = part.part == len(parts) and (not parts or part.model == parts[0][1].model)
+        if not findings.check(
+            "turns",
+            place(record),
+            whole,
+            lambda part=part: f"part {part.part} continues no turn",  # type: ignore[misc]
+        ):
+            parts = []
+        parts.append((record, part))
+        last = (part.order, part.at, part.inputs, part.marks, part.tallies)
+        if all(field is None for field in last):
+            continue
+        if findings.check(
+            "turns",
+            place(record),
+            None not in last,
+            "its last part lacks order, at, inputs, marks or tallies",
+        ):
+            yield _whole(parts)
+        parts = []
+    if parts:
+        findings.check("turns", place(parts[-1][0]), False, "the last turn has no last part")
+
+
+def _whole(parts: list[tuple[Record, Outcomes]]) -> Turn:
+    record, last = parts[-1]
+    assert last.order is not None
+    assert last.at is not None
+    assert last.inputs is not None
+    assert last.marks is not None
+    assert last.tallies is not None
+    return Turn(
+        parts[0][0].offset,
+        record.offset,
+        last.model,
+        [(decision, each.offset) for each, part in parts for decision in part.decisions],
+        last.order,
+        last.at,
+        last.inputs,
+        last.marks,
+        last.tallies,
+    )

@@ -1,0 +1,188 @@
+"""What became of every id of one partition, by the rules of label outcomes, written a second time.
+
+For each record: stream time advances, examples that waited too long expire in offset order, labels parked
+too long become unmatched or are applied late, the record is handled, and the oldest beyond `labels.max_waiting` are evicted.
+Resolved ids are remembered first-in first-out. An auditor that took these from the worker's ledger would
+repeat its mistakes; so nothing is shared with it.
+"""
+
+from collections import Counter, OrderedDict
+from typing import Literal, NamedTuple
+
+from msgspec import UNSET, Raw
+
+from mistakebound.core.audit.counts import name_of
+from mistakebound.core.messages.labels import Carried
+from mistakebound.core.messages.schema import Decision
+from mistakebound.settings import LabelSettings, LabelValue
+
+
+class Open(NamedTuple):
+    """A predicted example that waits for its label."""
+
+    id: str
+    source: int
+    at: int
+    predicted: LabelValue | None
+    epoch: int
+    features: bytes
+    updates: int
+    """How many updates its version had folded."""
+    prediction_offset: int
+    outcome_offset: int
+    """First `outcomes` record of the turn that predicted it."""
+
+
+class Early(NamedTuple):
+    """A label that waits for its example."""
+
+    id: str
+    offset: int
+    label: LabelValue
+    at: int
+    outcome_offset: int
+    carried: Carried | None
+    """What the label record itself says of its example."""
+
+
+class Closed(NamedTuple):
+    """A resolved id that is remembered; `label` None: given up without one."""
+
+    label: LabelValue | None
+    outcome_offset: int
+
+
+class Book:
+    """The ids of one partition. `here`: offset of the `outcomes` record of the decision being made."""
+
+    def __init__(self, rules: LabelSettings) -> None:
+        self.open: OrderedDict[str, Open] = OrderedDict()
+        self.early: OrderedDict[str, Early] = OrderedDict()
+        self.early_classes: Counter[str] = Counter()
+        """Early labels by class, as tallies spell it."""
+        self.closed: OrderedDict[str, Closed] = OrderedDict()
+        self.now = 0
+        """Stream time in ms."""
+        self.here = 0
+        self.newest_source = -1
+        """Offset of the newest example consumed."""
+        self.newest_label = -1
+        """Offset of the newest label consumed."""
+        self.rule(rules)
+
+    def rule(self, rules: LabelSettings) -> None:
+        """From now on these rules count: at the beginning, and when an epoch begins."""
+        self._rules = rules
+        self._longest_wait = (
+            None if rules.max_delay is None else round(rules.max_delay.total_seconds() * 1000)
+        )
+        self._longest_parked = round(rules.parking.total_seconds() * 1000)
+        self._forget()
+
+    def advance(self, timestamp_ms: int) -> None:
+        """A record's time; a negative one is none."""
+        self.now = max(self.now, timestamp_ms)
+
+    def next_due(self) -> Decision | None:
+        """What stream time ends next: an example, then a label."""
+        waiting = next(iter(self.open.values()), None)
+        if (
+            waiting is not None
+            and self._longest_wait is not None
+            and self.now - waiting.at > self._longest_wait
+        ):
+            return self._give_up(waiting, "expired")
+        early = next(iter(self.early.values()), None)
+        if early is not None and self.now - early.at > self._longest_parked:
+            return self._unmatched(early)
+        return None
+
+    def next_surplus(self) -> Decision | None:
+        """The oldest example beyond those that may wait."""
+        if len(self.open) <= self._rules.max_waiting:
+            return None
+        return self._give_up(next(iter(self.open.values())), "evicted")
+
+    def is_known(self, identity: str) -> bool:
+        """Whether an example of this id would be the second."""
+        return identity in self.open or identity in self.closed
+
+    def label(
+        self, identity: str, offset: int, label: LabelValue, carried: Carried | None
+    ) -> Decision | None:
+        """What a label that is not to be applied becomes; None: apply it to the open example."""
+        if identity in self.open:
+            return None
+        if identity in self.closed:
+            first = self.closed[identity].label
+            if first is None:
+                return _alone("expired", identity, offset, label, carried)
+            return Decision(_again(first, label), identity, None, offset, label)
+        if identity in self.early:
+            return Decision(_again(self.early[identity].label, label), identity, None, offset, label)
+        self.early[identity] = Early(identity, offset, label, self.now, self.here, carried)
+        self.early_classes[name_of(label)] += 1
+        predicted, features = (None, UNSET) if carried is None else (carried.predicted, Raw(carried.features))
+        return Decision("parked", identity, None, offset, label, predicted, self.now, features)
+
+    def meet(self, identity: str) -> Early | None:
+        """The early label of this id, which waits no longer; None where there is none."""
+        early = self.early.pop(identity, None)
+        if early is not None:
+            name = name_of(early.label)
+            self.early_classes[name] -= 1
+            if not self.early_classes[name]:
+                del self.early_classes[name]
+        return early
+
+    def surplus_label(self) -> Decision | None:
+        """After one more was parked: the oldest, if that was one too many."""
+        if len(self.early) <= self._rules.max_parked:
+            return None
+        return self._unmatched(next(iter(self.early.values())))
+
+    def resolve(self, identity: str, label: LabelValue | None) -> None:
+        """The id is decided for good, and remembered."""
+        self.open.pop(identity, None)
+        self.closed.pop(identity, None)
+        self.closed[identity] = Closed(label, self.here)
+        self._forget()
+
+    def oldest_outcome(self) -> int | None:
+        """The oldest `outcomes` offset that anything held here was written at."""
+        first = (
+            next((entry.outcome_offset for entry in self.open.values()), None),
+            next((entry.outcome_offset for entry in self.early.values()), None),
+            next((entry.outcome_offset for entry in self.closed.values()), None),
+        )
+        return min((offset for offset in first if offset is not None), default=None)
+
+    def _give_up(self, entry: Open, outcome: Literal["expired", "evicted"]) -> Decision:
+        self.resolve(entry.id, None)
+        return Decision(outcome, entry.id, entry.source)
+
+    def _unmatched(self, entry: Early) -> Decision:
+        self.meet(entry.id)
+        return _alone("unmatched", entry.id, entry.offset, entry.label, entry.carried)
+
+    def _forget(self) -> None:
+        while len(self.closed) > self._rules.remember:
+            self.closed.popitem(last=False)
+
+
+def _alone(
+    outcome: Literal["expired", "unmatched"],
+    identity: str,
+    offset: int,
+    label: LabelValue,
+    carried: Carried | None,
+) -> Decision:
+    """A label whose example is not there: applied from what it carries itself, if it does."""
+    if carried is None:
+        return Decision(outcome, identity, None, offset, label)
+    features, predicted = carried
+    return Decision("applied_late", identity, None, offset, label, predicted, None, Raw(features))
+
+
+def _again(first: LabelValue, label: LabelValue) -> Literal["duplicate", "conflict"]:
+    return "duplicate" if first == label else "conflict"

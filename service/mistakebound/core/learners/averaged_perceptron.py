@@ -1,0 +1,111 @@
+"""The averaged perceptron (Freund & Schapire 1999; lecture 6, "Averaged perceptron"). The default.
+
+It updates exactly as the perceptron does, and predicts with the sum a of the weights it had after
+each labelled example (a <- a + w in the notes; dividing by their number would change no sign). With
+T labelled examples, and g the number of the example that caused an update,
+
+    a = (T + 1) * theta - kappa,    theta = sum of y*x,    kappa = sum of g*y*x,
+
+so nothing is added up while no mistake is made. The mistake bound speaks of the updates only.
+
+With a window both sums are those of the updates that count: an update that was left out leaves the average
+too, as if learning had begun after it.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from mistakebound.core.linear.theta import Theta, digest, errs, euclidean, predict, saturate
+from mistakebound.core.linear.window import window_of
+from mistakebound.core.messages.features import Features
+from mistakebound.settings import LearnerSettings
+
+
+class AveragedPerceptron:
+    """A version is (updates, clock): the same theta has another average after each labelled example."""
+
+    averaged = True
+
+    def __init__(self, settings: LearnerSettings, partitions: int) -> None:
+        self._rate = settings.learning_rate
+        self._tie = settings.tie
+        self.window = window_of(settings, partitions)
+        self._theta, self._kappa = (
+            Theta(partitions) if self.window is None else self.window.theta() for _ in range(2)
+        )
+
+    def score(self, x: Features, clock: int) -> float:
+        """a.x over k features, T = `clock`."""
+        theta, kappa = self._theta.sums, self._kappa.sums
+        times, total = float(clock + 1), 0.0
+        for name, value in x:
+            coordinate = theta.get(name)
+            if coordinate is not None:
+                total += (times * coordinate - kappa[name]) * value
+        return saturate(self._rate * total)
+
+    def predict(self, score: float) -> bool:
+        """The class of a score."""
+        return predict(score, self._tie)
+
+    def decide(self, x: Features, positive: bool) -> tuple[bool, bool]:
+        """(errs on this label, predicted class), by theta, as the perceptron."""
+        score = saturate(self._theta.dot(x))
+        return errs(score, positive, self._tie), predict(score, self._tie)
+
+    def fold(
+        self,
+        partition: int,
+        x: Features,
+        positive: bool,
+        clock: int,
+        predicted: bool | None = None,
+    ) -> None:
+        """theta += y*x, kappa += g*y*x with g = `clock`."""
+        sign = 1.0 if positive else -1.0
+        if self.window is not None:
+            self.window.advance(partition, (self._theta, self._kappa))
+        self._theta.add(partition, x, sign)
+        self._kappa.add(partition, x, sign * clock)
+
+    def begin(self, undoable: bool = True) -> None:
+        """What follows can be rolled back, if it is `undoable`."""
+        self._theta.begin(undoable)
+        self._kappa.begin(undoable)
+        if self.window is not None:
+            self.window.begin()
+
+    def rollback(self) -> None:
+        """Undo what was folded since `begin`, to the bit."""
+        if self.window is not None:
+            self.window.rollback()
+        self._theta.rollback()
+        self._kappa.rollback()
+
+    def dump(self) -> dict[str, Any]:
+        """Rows [P, features] of theta and of kappa; with a window their blocks, and how many were folded."""
+        folded = {} if self.window is None else {"folded": self.window.folded}
+        return {"theta": self._theta.dump(), "kappa": self._kappa.dump()} | folded
+
+    def load(self, state: Mapping[str, Any]) -> None:
+        """Become what `dump` gave."""
+        if self.window is not None:
+            self.window.load(state["folded"])
+        self._theta.load(state["theta"])
+        self._kappa.load(state["kappa"])
+
+    def length(self, x: Features) -> float:
+        """||x||_2."""
+        return euclidean(x)
+
+    def digest(self) -> str:
+        """SHA-256 of theta."""
+        return digest(self._theta.sums)
+
+    def theta(self) -> Mapping[str, float]:
+        """Theta by feature name."""
+        return self._theta.sums
+
+    def weights(self) -> Mapping[str, float]:
+        """Theta times the learning rate: the plain hypothesis."""
+        return {name: self._rate * value for name, value in self._theta.sums.items()}

@@ -1,0 +1,26 @@
+"""Balanced Winnow: Winnow on [x; -x], so that weights of either sign can be learned (lecture 6).
+
+The two copies of a feature have theta and -theta, so their weights' difference is
+w0*exp(eta*theta) - w0*exp(-eta*theta) = 2*w0*sinh(eta*theta). BIAS is a feature like the others and
+is doubled too, where the notes leave b single.
+"""
+
+from math import sinh
+
+from mistakebound.core.learners.winnow import EXPONENT_LIMIT
+from mistakebound.core.linear.linear import Linear
+from mistakebound.core.linear.theta import largest, saturate
+from mistakebound.core.linear.window import window_of
+from mistakebound.settings import LearnerSettings
+
+
+def balanced_winnow(settings: LearnerSettings, partitions: int) -> Linear:
+    """`settings`: initial_weight w0 > 0 and eta > 0; there is no threshold, BIAS learns it."""
+    initial, eta = settings.initial_weight, settings.eta
+
+    def weight(theta: float) -> float:
+        return saturate(2.0 * initial * sinh(max(-EXPONENT_LIMIT, min(EXPONENT_LIMIT, eta * theta))))
+
+    return Linear(
+        partitions, settings.tie, weight=weight, length=largest, window=window_of(settings, partitions)
+    )

@@ -1,0 +1,39 @@
+"""CON: predict with any concept that agrees with all labels so far (lecture 6, "Algorithm CON").
+
+"Any" is the first that is left in a ranking: the class's own order, the most general first, or a seeded
+shuffle of it. Every label that removes a concept is an update, a mistake or not. At most |C| - 1 mistakes.
+"""
+
+import numpy as np
+
+from mistakebound.core.learners.version_space import VersionSpace
+from mistakebound.core.messages.features import Features
+
+
+class Con:
+    """Predicts negative once no concept is left."""
+
+    averaged = False
+
+    def __init__(self, space: VersionSpace, seed: int | None) -> None:
+        self.space = space
+        order = np.arange(space.concepts.size)
+        self._ranking = order if seed is None else np.random.default_rng(seed).permutation(order)
+        self.begin, self.rollback, self.digest = space.begin, space.rollback, space.digest
+        self.dump, self.load, self.fold = space.dump, space.load, space.fold
+        self.length, self.theta, self.weights = space.length, space.theta, space.weights
+
+    def score(self, x: Features, clock: int = 0) -> float:
+        """+1 where the first concept left is true of x, else -1; 0 when none is left."""
+        left = self.space.members()[self._ranking]
+        if not left.any():
+            return 0.0
+        return 1.0 if self.space.values(x)[self._ranking[int(np.argmax(left))]] else -1.0
+
+    def predict(self, score: float) -> bool:
+        """The class of a score."""
+        return score > 0.0
+
+    def decide(self, x: Features, positive: bool) -> tuple[bool, bool]:
+        """(whether this label removes a concept, predicted class)."""
+        return self.space.shrinks(x, positive), self.score(x) > 0.0

@@ -1,0 +1,154 @@
+"""The kernel (dual) perceptron (Aizerman et al. 1964; Freund & Schapire 1999): the model is its mistakes.
+
+Predict the sign of sum of y_i K(x_i, x) over the mistakes; on a mistake, append it. In the kernel's space it
+is the perceptron, with its bound, R^2 the largest K(x, x) of a mistake. XOR is separable for degree 2. With
+a budget the oldest mistakes of a partition are forgotten, and the bound with them.
+"""
+
+from collections.abc import Callable, Mapping
+from itertools import islice
+from math import exp, inf, sqrt
+from typing import Any
+
+from mistakebound.core.learners.mistakes import Mistake, Mistakes
+from mistakebound.core.linear.theta import errs, predict, saturate
+from mistakebound.core.messages.features import Features
+from mistakebound.settings import LearnerSettings
+
+Kernel = Callable[[Features, Mapping[str, float]], float]
+
+
+def dot(x: Features, z: Mapping[str, float]) -> float:
+    """x.z over the k features of x, in their order."""
+    total = 0.0
+    for name, value in x:
+        total += value * z.get(name, 0.0)
+    return total
+
+
+def polynomial(degree: int) -> Kernel:
+    """(x.z + 1)^degree, infinite where float64 ends."""
+
+    def kernel(x: Features, z: Mapping[str, float]) -> float:
+        base = dot(x, z) + 1.0
+        try:
+            return float(base**degree)
+        except OverflowError:
+            return -inf if base < 0.0 and degree % 2 else inf
+
+    return kernel
+
+
+def rbf(width: float) -> Kernel:
+    """exp(-||x - z||^2 / (2 width^2))."""
+
+    def kernel(x: Features, z: Mapping[str, float]) -> float:
+        square, named = 0.0, set()
+        for name, value in x:
+            named.add(name)
+            square += (value - z.get(name, 0.0)) ** 2
+        for name, value in z.items():
+            if name not in named:
+                square += value * value
+        return exp(-square / 2.0 / width / width)  # one by one: the square of a small width is 0
+
+    return kernel
+
+
+class KernelPerceptron:
+    """`settings`: kernel `polynomial` (degree) or `rbf` (width), tie, budget per partition (none: no limit)."""
+
+    averaged = False
+
+    def __init__(self, settings: LearnerSettings, partitions: int) -> None:
+        self._tie = settings.tie
+        self._kernel = polynomial(settings.degree) if settings.kernel == "polynomial" else rbf(settings.width)
+        self._mistakes = Mistakes(partitions, settings.budget)
+        self._squared = 0.0
+        self._counted = [0] * partitions
+
+    def score(self, x: Features, clock: int = 0) -> float:
+        """Sum over the mistakes, partition by partition in log order."""
+        z, total = dict(x), 0.0
+        for mistake in self._mistakes:
+            total += mistake.sign * saturate(self._kernel(mistake.x, z))
+        return saturate(total)
+
+    def predict(self, score: float) -> bool:
+        """The class of a score."""
+        return predict(score, self._tie)
+
+    def decide(self, x: Features, positive: bool) -> tuple[bool, bool]:
+        """(errs on this label, predicted class)."""
+        score = self.score(x)
+        return errs(score, positive, self._tie), predict(score, self._tie)
+
+    def fold(
+        self,
+        partition: int,
+        x: Features,
+        positive: bool,
+        clock: int,
+        predicted: bool | None = None,
+    ) -> None:
+        """Append the mistake."""
+        self._mistakes.add(partition, Mistake(1.0 if positive else -1.0, x, clock))
+
+    def begin(self, undoable: bool = True) -> None:
+        """What follows can be rolled back, if it is `undoable`."""
+        self._mistakes.begin(undoable)
+
+    def rollback(self) -> None:
+        """Undo what was folded since `begin`."""
+        self._mistakes.rollback()
+        self._recount()
+
+    def dump(self) -> Any:
+        """The mistakes."""
+        return self._mistakes.dump()
+
+    def load(self, state: Any) -> None:
+        """Become what `dump` gave."""
+        self._mistakes.load(state)
+        self._recount()
+
+    def length(self, x: Features) -> float:
+        """sqrt(K(x, x)): the length in the kernel's space."""
+        return sqrt(max(0.0, saturate(self._kernel(x, dict(x)))))
+
+    def norm(self) -> float:
+        """||theta|| in the kernel's space: sqrt of sum over i, j of y_i y_j K(x_i, x_j).
+
+        Without a budget. Mistakes counted by an earlier call are not counted again.
+        """
+        rows = self._mistakes.rows
+        known = [
+            mistake for row, count in zip(rows, self._counted, strict=True) for mistake in islice(row, count)
+        ]
+        for partition, row in enumerate(rows):
+            for mistake in islice(row, self._counted[partition], None):
+                z = dict(mistake.x)
+                inner = saturate(self._kernel(mistake.x, z)) / 2
+                for other in known:
+                    inner += mistake.sign * other.sign * saturate(self._kernel(other.x, z))
+                self._squared = saturate(self._squared + 2 * inner)
+                known.append(mistake)
+            self._counted[partition] = len(row)
+        return sqrt(max(0.0, self._squared))
+
+    def _recount(self) -> None:
+        self._squared, self._counted = 0.0, [0] * len(self._mistakes.rows)
+
+    def digest(self) -> str:
+        """SHA-256 of the mistakes."""
+        return self._mistakes.digest()
+
+    def theta(self) -> Mapping[str, float]:
+        """Signed sums of the mistakes' values by name: what a linear kernel would have learned."""
+        sums: dict[str, float] = {}
+        for mistake in self._mistakes:
+            for name, value in mistake.x:
+                sums[name] = sums.get(name, 0.0) + mistake.sign * value
+        return sums
+
+    weights = theta

@@ -1,0 +1,160 @@
+"""The perceptron for many classes (Crammer & Singer 2003; Duda & Hart's construction of Kesler).
+
+One theta for each class; predict the class of the largest score, ties to the first. On a mistake the true
+class's theta gets + x and the predicted one's - x. With ||U||_F = 1 and gamma the least (u_y - u_k).x over
+wrong k: at most 2 (R/gamma)^2 mistakes. Open classes: a class is known from its first update on, and with a
+window as long as one counts.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from hashlib import sha256
+from math import fsum, sqrt
+from struct import pack
+from typing import Any
+
+from mistakebound.core.journal import Journal
+from mistakebound.core.linear.theta import Theta, euclidean, saturate
+from mistakebound.core.linear.window import window_of
+from mistakebound.core.messages.features import Features
+from mistakebound.settings import LabelValue, LearnerSettings
+
+
+class MulticlassPerceptron:
+    """Plain or averaged (as `averaged_perceptron`: a = (T+1) theta - kappa for each class)."""
+
+    def __init__(
+        self, settings: LearnerSettings, partitions: int, classes: Sequence[LabelValue], averaged: bool
+    ) -> None:
+        """`classes` in the order that breaks ties; empty for open classes, in the order of their names."""
+        self.averaged = averaged
+        self._rate = settings.learning_rate
+        self._partitions = partitions
+        self._declared = tuple(classes)
+        self.window = window_of(settings, partitions)
+        self._theta: dict[LabelValue, Theta] = {one: self._sums() for one in classes}
+        self._kappa: dict[LabelValue, Theta] = {one: self._sums() for one in classes}
+        self._met: Journal[tuple[dict[LabelValue, Theta], LabelValue]] = Journal()
+        """Open classes that got their sums, and where."""
+
+    def _sums(self) -> Theta:
+        return Theta(self._partitions) if self.window is None else self.window.theta()
+
+    def score(self, x: Features, clock: int) -> list[float]:
+        """One score for each known class, over k features."""
+        if not self.averaged:
+            return [saturate(self._rate * self._theta[one].dot(x)) for one in self._known()]
+        return [self._average(one, x, float(clock + 1)) for one in self._known()]
+
+    def _average(self, one: LabelValue, x: Features, times: float) -> float:
+        theta, kappa, total = self._theta[one].sums, self._kappa[one].sums, 0.0
+        for name, value in x:
+            coordinate = theta.get(name)
+            if coordinate is not None:
+                total += (times * coordinate - kappa[name]) * value
+        return saturate(self._rate * total)
+
+    def predict(self, score: list[float]) -> LabelValue | None:
+        """The first class of the largest score; None while none is known."""
+        return self._known()[score.index(max(score))] if score else None
+
+    def decide(self, x: Features, label: LabelValue) -> tuple[bool, LabelValue | None]:
+        """(errs on this label, predicted class), by theta."""
+        predicted = self.predict([self._theta[one].dot(x) for one in self._known()])
+        return predicted != label, predicted
+
+    def fold(
+        self, partition: int, x: Features, label: LabelValue, clock: int, predicted: LabelValue | None
+    ) -> None:
+        """theta_label += x, theta_predicted -= x; kappa likewise, times `clock`."""
+        if self.window is not None:
+            self.window.advance(partition, self._all())
+        for one, sign in ((label, 1.0), (predicted, -1.0)):
+            if one is not None:
+                self._of(self._theta, one).add(partition, x, sign)
+                self._of(self._kappa, one).add(partition, x, sign * clock)
+
+    def _of(self, thetas: dict[LabelValue, Theta], one: LabelValue) -> Theta:
+        if one not in thetas:
+            thetas[one] = self._sums()
+            thetas[one].begin(undoable=self._met.newest is not None)
+            self._met.note((thetas, one))
+        return thetas[one]
+
+    def _known(self) -> Sequence[LabelValue]:
+        if self._declared:
+            return self._declared
+        return sorted((one for one, theta in self._theta.items() if theta.sums), key=str)
+
+    def begin(self, undoable: bool = True) -> None:
+        """What follows can be rolled back, if it is `undoable`."""
+        self._met.begin(undoable)
+        for theta in self._all():
+            theta.begin(undoable)
+        if self.window is not None:
+            self.window.begin()
+
+    def rollback(self) -> None:
+        """Undo what was folded since `begin`, to the bit."""
+        if self.window is not None:
+            self.window.rollback()
+        for theta in self._all():
+            theta.rollback()
+        for thetas, one in self._met.take_back():
+            del thetas[one]
+
+    def _all(self) -> Iterable[Theta]:
+        return (*self._theta.values(), *self._kappa.values())
+
+    def dump(self) -> Any:
+        """(class, rows of theta [P, features], rows of kappa) for each known class.
+
+        With a window their blocks, and how many updates were folded.
+        """
+        rows = [(one, self._theta[one].dump(), self._kappa[one].dump()) for one in self._known()]
+        return rows if self.window is None else {"classes": rows, "folded": self.window.folded}
+
+    def load(self, state: Any) -> None:
+        """Become what `dump` gave."""
+        if self.window is not None:
+            self.window.load(state["folded"])
+            state = state["classes"]
+        self._theta = {one: self._sums() for one in self._declared}
+        self._kappa = {one: self._sums() for one in self._declared}
+        for one, theta, kappa in state:
+            self._of(self._theta, one).load(theta)
+            self._of(self._kappa, one).load(kappa)
+        self._met.begin()
+
+    def norm(self) -> float:
+        """||Theta||_F."""
+        return sqrt(fsum(value * value for theta in self._theta.values() for value in theta.sums.values()))
+
+    def length(self, x: Features) -> float:
+        """||x||_2."""
+        return euclidean(x)
+
+    def digest(self) -> str:
+        """SHA-256 over the names in UTF-8 byte order: name, zero byte, one float64 for each class.
+
+        Before them, where classes are open: each class and a zero byte.
+        """
+        sums = [self._theta[one].sums for one in self._known()]
+        seal = sha256()
+        for one in () if self._declared else self._known():
+            seal.update(str(one).encode() + b"\0")
+        for name in sorted(
+            {name for each in sums for name, value in each.items() if value != 0.0}, key=str.encode
+        ):
+            values = (each.get(name, 0.0) + 0.0 for each in sums)
+            seal.update(name.encode() + b"\0" + pack(f"<{len(sums)}d", *values))
+        return seal.hexdigest()
+
+    def theta(self) -> Mapping[str, float]:
+        """Coordinates by `class/name`."""
+        return {
+            f"{one}/{name}": value for one in self._known() for name, value in self._theta[one].sums.items()
+        }
+
+    def weights(self) -> Mapping[str, float]:
+        """Weights by `class/name`."""
+        return {name: self._rate * value for name, value in self.theta().items()}

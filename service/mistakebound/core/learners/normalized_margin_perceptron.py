@@ -1,0 +1,28 @@
+"""The perceptron with a normalised margin (lecture 6, the margin variant with ||w|| in the denominator).
+
+It updates whenever y * w.x / ||w|| < gamma / 2, and always while w = 0. On unit vectors that are
+separable by gamma0 >= gamma it ends with a separator of margin gamma/2, after at most 8/gamma0^2
+updates. ||w||^2 is summed by `math.fsum`, which rounds once whatever the order, so auditors agree.
+"""
+
+from math import fsum, sqrt
+
+from mistakebound.core.linear.linear import Linear
+from mistakebound.core.linear.window import window_of
+from mistakebound.settings import LearnerSettings
+
+
+def normalized_margin_perceptron(settings: LearnerSettings, partitions: int) -> Linear:
+    """`settings`: gamma > 0, the margin asked for; features must have unit length."""
+    half = (settings.gamma or 0.0) / 2
+    known = {-1: 0.0}  # the norm at a count of changes: it is asked for much more often than it changes
+
+    def must(score: float, positive: bool) -> bool:
+        if learner.changes not in known:
+            known.clear()
+            known[learner.changes] = sqrt(fsum(value * value for value in learner.theta().values()))
+        norm = known[learner.changes]
+        return norm == 0.0 or (score if positive else -score) / norm < half
+
+    learner = Linear(partitions, settings.tie, must=must, window=window_of(settings, partitions))
+    return learner

@@ -1,0 +1,14 @@
+"""The one-sided perceptron (lecture 6: all examples folded to one side, z = y*x, ||z|| = 1).
+
+It asks whether w.z <= 0 and then adds z; that is the perceptron's update with the tie `mistake` on unit
+vectors, BIAS counted in the length. With a unit w* of w*.z >= g for all z: at most 1/g^2 updates.
+"""
+
+from mistakebound.core.linear.linear import Linear
+from mistakebound.core.linear.window import window_of
+from mistakebound.settings import LearnerSettings
+
+
+def one_sided_perceptron(settings: LearnerSettings, partitions: int) -> Linear:
+    """No parameters; features must have unit length."""
+    return Linear(partitions, "mistake", window=window_of(settings, partitions))

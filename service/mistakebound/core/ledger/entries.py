@@ -1,0 +1,53 @@
+"""What a ledger holds: examples that wait for their label, labels that came first, and ids that are decided."""
+
+from typing import Any
+
+from mistakebound.core.messages.labels import Carried
+from mistakebound.core.records import Data
+from mistakebound.settings import LabelValue
+
+Shared = Any
+"""An integer that many entries hold. Declared an int, it would be an object of its own in each where that is compiled."""
+
+
+class Waiting(Data, frozen=True, gc=False):
+    """A predicted example without a label."""
+
+    id: str
+    source: int
+    """The example's offset."""
+    at: int
+    """Stream time in ms when predicted."""
+    predicted: LabelValue | None
+    """Class published; None where none was known yet."""
+    epoch: int
+    features: bytes
+    predictions_floor: int
+    """At or below the offset of its prediction record."""
+    outcomes_floor: int
+    """At or below the `outcomes` offset of the transaction that predicted it."""
+    updates: int = 0
+    """How many updates its version had folded."""
+
+
+class Parked(Data, frozen=True, gc=False):
+    """A label whose example has not come yet."""
+
+    id: str
+    offset: int
+    """The label's offset."""
+    label: LabelValue
+    at: int
+    outcomes_floor: int
+    carried: Carried | None = None
+    """What it is applied from, should no example come."""
+
+
+class Remembered(Data, frozen=True, gc=False):
+    """A resolved id. `label` is None where it expired or was evicted without one."""
+
+    id: str
+    label: LabelValue | None
+    outcomes_floor: int
+    order: int
+    """Grows with every resolution."""

@@ -1,0 +1,209 @@
+"""One partition's ledger: every example and every label ends in exactly one outcome, counted.
+
+Rules, in the order in which a record meets them (`service/mistakebound/core/step/partition_step.py` drives them):
+
+1. stream time advances to the record's time, and never goes back;
+2. examples waiting longer than `max_delay` expire, in offset order;
+3. labels parked longer than `parking` become unmatched, or are applied late, in the order parked;
+4. the record is handled;
+5. the oldest waiting examples beyond `max_waiting` are evicted.
+
+Age counts from the stream time at which an entry was made, so producers' clocks may go as they like.
+Resolved ids are remembered first-in first-out, trimmed after every decision. Nothing here is inferred
+on a rebuild: `service/mistakebound/core/ledger/rebuild.py` applies recorded decisions to the same three maps.
+"""
+
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
+from math import inf
+from operator import attrgetter
+
+from mistakebound.core.journal import Journal
+from mistakebound.core.ledger.entries import Parked, Remembered, Shared, Waiting
+from mistakebound.core.ledger.ordered_map import Fifo
+from mistakebound.core.messages.labels import Carried, spelled
+from mistakebound.core.messages.schema import EXAMPLE_OUTCOMES, LABEL_OUTCOMES, Marks, Tallies, Tally
+from mistakebound.settings import LabelSettings, LabelValue
+
+
+@dataclass(slots=True)
+class _Scalars:
+    stream_time: int
+    resolutions: int
+    tallies: Tallies
+    examples_next: int
+    labels_next: int
+
+
+def zero() -> Tally:
+    """Nothing counted yet."""
+    return Tally(
+        dict.fromkeys(("consumed", *EXAMPLE_OUTCOMES), 0),
+        dict.fromkeys(("consumed", *LABEL_OUTCOMES), 0),
+    )
+
+
+class Ledger:
+    """The three maps, the stream time and the counts of one partition."""
+
+    def __init__(self, rules: LabelSettings) -> None:
+        self.max_delay_ms = None if rules.max_delay is None else round(rules.max_delay.total_seconds() * 1000)
+        self.parking_ms = round(rules.parking.total_seconds() * 1000)
+        self.max_parked = rules.max_parked
+        self.max_waiting = rules.max_waiting
+        self.remember_at_most = rules.remember
+        self.stream_time = 0
+        """Largest record time so far, in ms."""
+        self.resolutions = 0
+        self.tallies = Tallies(zero(), zero())
+        self.examples_next = 0
+        self.labels_next = 0
+        self.predictions_end: Shared = 0
+        """Offset that the next prediction will have, or lower."""
+        self.outcomes_end: Shared = 0
+        self._waiting: Fifo[Waiting] = Fifo(attrgetter("source"))
+        self._parked: Fifo[Parked] = Fifo(attrgetter("offset"))
+        self._remembered: Fifo[Remembered] = Fifo(attrgetter("order"))
+        self.waiting: Mapping[str, Waiting] = self._waiting.entries
+        """Examples without a label, in offset order."""
+        self.parked: Mapping[str, Parked] = self._parked.entries
+        """Labels without an example, in the order parked."""
+        self.remembered: Mapping[str, Remembered] = self._remembered.entries
+        """Resolved ids, in the order resolved."""
+        self._parked_classes: Counter[str] = Counter()
+        self._scalars: Journal[_Scalars] = Journal()
+        self.quiet_until: float = -1.0
+        """Until then nothing becomes overdue; see `quiet`."""
+
+    # --- what is held -----------------------------------------------------------------------------
+
+    @property
+    def parked_classes(self) -> Collection[str]:
+        """Classes of the parked labels, as tallies spell them."""
+        return self._parked_classes.keys()
+
+    def quiet(self) -> bool:
+        """Whether nothing is overdue yet: to be asked at every record later than `quiet_until`, which it renews.
+
+        Later entries are not older than the oldest ones, and only `rollback` and `restore` bring any back.
+        """
+        if self.overdue_example() is not None or self.overdue_label() is not None:
+            return False
+        waiting, parked = self._waiting.oldest(), self._parked.oldest()
+        delay = inf if self.max_delay_ms is None else float(self.max_delay_ms)
+        self.quiet_until = min(
+            (self.stream_time if waiting is None else waiting.at) + delay,
+            float((self.stream_time if parked is None else parked.at) + self.parking_ms),
+        )
+        return True
+
+    def oldest_example(self) -> Waiting | None:
+        """The one that has waited longest."""
+        return self._waiting.oldest()
+
+    def overdue_example(self) -> Waiting | None:
+        """The oldest waiting example, if it has waited too long."""
+        oldest = self._waiting.oldest()
+        if oldest is None or self.max_delay_ms is None or self.stream_time - oldest.at <= self.max_delay_ms:
+            return None
+        return oldest
+
+    def overdue_label(self) -> Parked | None:
+        """The oldest parked label, if it has been parked too long."""
+        oldest = self._parked.oldest()
+        return oldest if oldest is not None and self.stream_time - oldest.at > self.parking_ms else None
+
+    def surplus_label(self) -> Parked | None:
+        """The oldest parked label, if there are too many."""
+        return self._parked.oldest() if len(self.parked) > self.max_parked else None
+
+    def marks(self) -> Marks:
+        """From where a rebuild must read to find all that is held. Lower is always safe.
+
+        Entries made in the step that is being closed carry the ends known before it as their floors:
+        their records cannot lie below.
+        """
+        waiting, parked, remembered = self._waiting.oldest(), self._parked.oldest(), self._remembered.oldest()
+        oldest = [entry.outcomes_floor for entry in (waiting, parked, remembered) if entry is not None]
+        return Marks(
+            p=self.predictions_end if waiting is None else waiting.predictions_floor,
+            o=min([self.outcomes_end, *oldest]),
+            s=self.examples_next if waiting is None else waiting.source,
+        )
+
+    # --- transitions ------------------------------------------------------------------------------
+
+    def wait(self, entry: Waiting) -> None:
+        """An example was predicted."""
+        self._waiting.put(entry)
+
+    def park(self, identity: str, offset: int, label: LabelValue, carried: Carried | None) -> None:
+        """A label came before its example."""
+        self._parked.put(Parked(identity, offset, label, self.stream_time, self.outcomes_end, carried))
+        self._parked_classes[spelled(label)] += 1
+
+    def restore(self, waiting: Iterable[Waiting], parked: Iterable[Parked]) -> None:
+        """Hold exactly these, in this order: on a rebuild."""
+        self._waiting.hold(waiting)
+        self._parked.hold(parked)
+        self._count_classes()
+        self.quiet_until = -1.0
+
+    def unpark(self, identity: str) -> Parked:
+        """The parked label leaves, for its example or for good."""
+        entry = self._parked.pop(identity)
+        name = spelled(entry.label)
+        self._parked_classes[name] -= 1
+        if not self._parked_classes[name]:
+            del self._parked_classes[name]
+        return entry
+
+    def _count_classes(self) -> None:
+        self._parked_classes = Counter(spelled(entry.label) for entry in self.parked.values())
+
+    def resolve(self, identity: str, label: LabelValue | None, outcomes_floor: Shared | None = None) -> None:
+        """The id is decided for good: it stops waiting, and is remembered."""
+        if identity in self.waiting:
+            self._waiting.pop(identity)
+        self.remember(identity, label, self.outcomes_end if outcomes_floor is None else outcomes_floor)
+
+    def remember(self, identity: str, label: LabelValue | None, outcomes_floor: Shared) -> None:
+        """Remember a resolved id, and forget the oldest beyond the limit."""
+        remembered = self.remembered
+        if identity in remembered:
+            self._remembered.pop(identity)
+        self.resolutions += 1
+        self._remembered.put(Remembered(identity, label, outcomes_floor, self.resolutions))
+        while len(remembered) > self.remember_at_most:
+            oldest = self._remembered.oldest()
+            assert oldest is not None
+            self._remembered.pop(oldest.id)
+
+    # --- one transaction --------------------------------------------------------------------------
+
+    def begin(self) -> None:
+        """What follows can be rolled back."""
+        tallies = Tallies(self.tallies.life.copy(), self.tallies.epoch.copy())
+        self._scalars.begin()
+        self._scalars.note(
+            _Scalars(self.stream_time, self.resolutions, tallies, self.examples_next, self.labels_next)
+        )
+        for entries in (self._waiting, self._parked, self._remembered):
+            entries.begin()
+
+    def keep(self) -> None:
+        """What was done so far is never rolled back: its journal would grow as large as the log."""
+        for entries in (self._waiting, self._parked, self._remembered):
+            entries.begin()
+
+    def rollback(self) -> None:
+        """Restore everything as it was at `begin`; a second time, at the one before."""
+        (before,) = self._scalars.take_back()
+        self.stream_time, self.resolutions = before.stream_time, before.resolutions
+        self.tallies = before.tallies
+        self.examples_next, self.labels_next = before.examples_next, before.labels_next
+        for entries in (self._waiting, self._parked, self._remembered):
+            entries.rollback()
+        self._count_classes()
+        self.quiet_until = -1.0

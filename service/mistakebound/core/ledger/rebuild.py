@@ -1,0 +1,197 @@
+"""Positions and logs to the same state: what a worker held, read back from what it wrote.
+
+Nothing is inferred. Predictions say who waits, recorded decisions say what became of it; both are
+applied in log order to an empty ledger, or to one from a checkpoint. Reading from further back than
+needed is always safe: an entry leaves by its own offset, and memory is first-in first-out.
+
+`outcomes` come first: of an example that is resolved no more is noted than that its offset is, in one bit, and its
+prediction is then passed over undecoded. So no more is ever held than in the end.
+"""
+
+from collections.abc import Iterable
+
+from msgspec import UNSET, DecodeError
+from msgspec.json import decode
+
+from mistakebound.core.faults import BadLog
+from mistakebound.core.ledger.entries import Parked, Shared, Waiting
+from mistakebound.core.ledger.ledger import Ledger, zero
+from mistakebound.core.ledger.offset_set import Offsets
+from mistakebound.core.messages.labels import Carried
+from mistakebound.core.messages.schema import (
+    Decision,
+    Marks,
+    Outcomes,
+    read_outcomes,
+    read_prediction,
+    read_source,
+)
+from mistakebound.core.records import Position, Record
+
+NEAR, NEAR_MS = 256, 1_000
+"""Offsets and stream time. Predictions that lie so near share a floor, hardly older than they are: a number of its
+own would take 32 bytes of each entry."""
+
+
+def read_marks(position: Position) -> Marks:
+    """The marks in a committed position's metadata. Raises BadLog."""
+    try:
+        return decode(position.metadata, type=Marks)
+    except (DecodeError, UnicodeError, RecursionError) as error:
+        raise BadLog(
+            f"the committed offset's metadata {position.metadata!r} holds no marks ({error}); "
+            "somebody has set the offsets: start with --resume-from-outcomes to go on from the newest outcomes; "
+            "or another program commits for this group: choose another worker.group"
+        ) from None
+
+
+def rebuild(
+    ledger: Ledger,
+    position: Position,
+    marks: Marks,
+    epoch: int,
+    predictions: Iterable[Record],
+    outcomes: Iterable[Record],
+) -> Ledger:
+    """Bring `ledger` (empty, or a checkpoint's) to the committed position.
+
+    `predictions` from marks.p (or the checkpoint's end) and `outcomes` from marks.o on, both to the
+    high watermark, and read once, `outcomes` first; `epoch` is the present one. Raises BadLog when the
+    newest outcomes and the position, or a prediction, disagree.
+    """
+    resolved = Offsets()
+    parked = {entry.offset: entry for entry in ledger.parked.values()}
+    predictions_end, outcomes_end = ledger.predictions_end, ledger.outcomes_end
+    last: Outcomes | None = None
+    for record in outcomes:
+        last = read_outcomes(record)
+        offset: Shared = record.offset
+        outcomes_end = offset + 1
+        for decision in last.decisions:
+            if not _complete(decision):
+                raise BadLog(f"{_place(record)}: {decision} lacks what such a decision has; {_ONLY}")
+            _apply(decision, offset, ledger, resolved, parked)
+        ledger.keep()
+    if last is not None:
+        _check(_place(record), last, position)
+        if last.at is None or last.tallies is None:
+            raise BadLog(f"the newest outcomes record has no time or no tallies; {_ONLY}")
+        ledger.stream_time, ledger.tallies = last.at, last.tallies
+        if last.model.epoch != epoch:
+            ledger.tallies.epoch = zero()
+    elif (ledger.examples_next, ledger.labels_next) != (position.examples, position.labels):
+        raise BadLog(
+            "no outcomes record reaches to the group's offsets: `outcomes` was deleted, or made anew; restore "
+            "it, or take another log.prefix and replay the inputs there"
+        )
+    floor: Shared = -NEAR
+    outcomes_floor: Shared = marks.o
+    updates: Shared = 0
+    floor_at = 0
+    held = {entry.source: entry for entry in ledger.waiting.values() if entry.source not in resolved}
+    for record in predictions:
+        source = read_source(record)
+        predictions_end = record.offset + 1
+        if source >= marks.s and source not in resolved:
+            if source >= position.examples:
+                raise BadLog(
+                    f"{_place(record)} predicts example {source}, which no outcomes record counts; {_ONLY}"
+                )
+            message = read_prediction(record)
+            if record.offset - floor >= NEAR or abs(message.at - floor_at) >= NEAR_MS:
+                floor, floor_at = record.offset, message.at
+            folded = sum(message.model.updates)
+            if folded != updates:
+                updates = folded
+            held[source] = Waiting(
+                message.id,
+                source,
+                message.at,
+                message.prediction,
+                message.model.epoch,
+                bytes(message.features),
+                floor,
+                outcomes_floor,
+                updates,
+            )
+    waiting = sorted(held.values(), key=lambda entry: entry.source)
+    held.clear()  # of a million examples it takes as much as the ledger is about to
+    ledger.restore(waiting, parked.values())
+    ledger.predictions_end, ledger.outcomes_end = predictions_end, outcomes_end
+    ledger.examples_next, ledger.labels_next = position.examples, position.labels
+    return ledger
+
+
+_ONLY = "only the worker may write this topic"
+
+
+def _place(record: Record) -> str:
+    return f"{record.topic}-{record.partition} offset {record.offset}"
+
+
+def _complete(decision: Decision) -> bool:
+    """Whether it has what its outcome needs here."""
+    needed: tuple[object, ...] = ()
+    if decision.outcome == "parked":
+        needed = (decision.id, decision.label_offset, decision.at, decision.label)
+    elif decision.outcome == "applied" or (
+        decision.label_offset is None and decision.outcome in ("expired", "evicted")
+    ):
+        needed = (decision.id, decision.source)
+    elif decision.outcome == "applied_late":
+        needed = (decision.id, decision.label_offset)
+    elif decision.outcome == "unmatched":
+        needed = (decision.label_offset,)
+    return None not in needed
+
+
+def _apply(
+    decision: Decision,
+    offset: Shared,
+    ledger: Ledger,
+    resolved: Offsets,
+    parked: dict[int, Parked],
+) -> None:
+    label = decision.label
+    if decision.outcome == "parked":
+        assert decision.id is not None
+        assert decision.label_offset is not None
+        assert decision.at is not None
+        assert label is not None
+        carried = decision.features
+        parked[decision.label_offset] = Parked(
+            decision.id,
+            decision.label_offset,
+            label,
+            decision.at,
+            offset,
+            None if carried is UNSET else Carried(bytes(carried), decision.prediction),
+        )
+    elif decision.outcome == "applied_late":
+        assert decision.id is not None
+        assert decision.label_offset is not None
+        parked.pop(decision.label_offset, None)
+        ledger.remember(decision.id, label, offset)
+    elif decision.outcome == "applied" or (
+        decision.label_offset is None and decision.outcome in ("expired", "evicted")
+    ):
+        assert decision.id is not None
+        assert decision.source is not None
+        resolved.add(decision.source)
+        if decision.label_offset is not None:
+            parked.pop(decision.label_offset, None)
+        ledger.remember(decision.id, label, offset)
+    elif decision.outcome == "unmatched":
+        assert decision.label_offset is not None
+        parked.pop(decision.label_offset, None)
+
+
+def _check(place: str, last: Outcomes, position: Position) -> None:
+    inputs = last.inputs
+    if inputs is None or (inputs.examples, inputs.labels) != (position.examples, position.labels):
+        raise BadLog(
+            f"{place}, the newest record, ends at {inputs}, but the group's offsets are "
+            f"{position.examples} and {position.labels}; "
+            "somebody has moved the offsets of this group; start with --resume-from-outcomes to go on from "
+            "the former"
+        )

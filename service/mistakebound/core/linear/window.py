@@ -1,0 +1,171 @@
+"""Forgetting on purpose: only the last `window` updates of each partition count, in whole blocks.
+
+A partition's updates are cut into blocks of B = window // 10 (at least 1), counted from the first that was
+folded into the partition's rows, those of an epoch that this one is based on included. When one more would
+make more than `window` of them, the oldest block is left out whole: so `window` - B + 1 to `window` of them
+count once there were as many. Which blocks count is a function of their number alone.
+
+Each block is folded from zero, and a row is the sum of its blocks, oldest first. Nothing is ever subtracted:
+that would round differently, and leave what is no number where an infinity was. So whoever has folded as
+many updates, in whatever batches, after whatever rollbacks, holds the same bits.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+from mistakebound.core.journal import Journal
+from mistakebound.core.linear.theta import Theta, identity
+from mistakebound.core.messages.features import Features
+from mistakebound.settings import LearnerSettings
+
+BLOCKS = 10
+"""A window is about so many blocks: a smaller share would cost memory, a larger one forget in jumps."""
+
+
+class Window:
+    """How many updates of each of the P partitions were folded, and which of them count."""
+
+    def __init__(self, partitions: int, size: int) -> None:
+        self.size = size
+        self.block = max(1, size // BLOCKS)
+        """Updates of a block."""
+        self.folded = [0] * partitions
+        self._journal: Journal[list[int]] = Journal()
+        self.begin()
+
+    def newest(self, partition: int) -> int:
+        """Number of the block that the newest update is in; the first is 0."""
+        return (self.folded[partition] - 1) // self.block
+
+    def oldest(self, partition: int) -> int:
+        """Number of the oldest block that counts."""
+        return -(-max(0, self.folded[partition] - self.size) // self.block)
+
+    def counting(self) -> list[int]:
+        """How many updates of each partition count."""
+        return [folded - self.oldest(p) * self.block for p, folded in enumerate(self.folded)]
+
+    @property
+    def forgot(self) -> bool:
+        """Whether some update counts no more."""
+        return any(self.oldest(p) for p in range(len(self.folded)))
+
+    def theta(self, weight: Callable[[float], float] = identity) -> "WindowedTheta":
+        """New sums that this window rules."""
+        return WindowedTheta(len(self.folded), self, weight)
+
+    def advance(self, partition: int, thetas: Iterable[Theta]) -> None:
+        """One more update is to be folded: all sums that this window rules leave out what counts no more."""
+        before = self.oldest(partition)
+        self.folded[partition] += 1
+        oldest = self.oldest(partition)
+        if oldest > before:
+            for theta in thetas:
+                assert isinstance(theta, WindowedTheta)
+                theta.leave_out(partition, oldest)
+
+    def begin(self) -> None:
+        """What follows can be rolled back."""
+        self._journal.begin()
+        self._journal.note(list(self.folded))
+
+    def rollback(self) -> None:
+        """Undo what was counted since `begin`."""
+        (self.folded,) = self._journal.take_back()
+
+    def load(self, folded: Sequence[int]) -> None:
+        """Become what `folded` was. Raises ValueError, TypeError for what it was not."""
+        if len(folded) != len(self.folded):
+            raise ValueError(f"{len(folded)} counts for {len(self.folded)} partitions")
+        self.folded = [int(count) for count in folded]
+        self.begin()
+
+
+def window_of(settings: LearnerSettings, partitions: int) -> Window | None:
+    """None: all updates count."""
+    return None if settings.window is None else Window(partitions, settings.window)
+
+
+class WindowedTheta(Theta):
+    """Rows that are sums of blocks. The window is advanced before each update."""
+
+    def __init__(self, partitions: int, window: Window, weight: Callable[[float], float] = identity) -> None:
+        super().__init__(partitions, weight)
+        self._window = window
+        self.blocks: list[dict[int, dict[str, float]]] = [{} for _ in range(partitions)]
+        """Of each partition: number -> its own row, oldest first; a block without names is not there."""
+        self._undo: Journal[tuple[int, int, str | None, Any]] = Journal()
+        """(partition, block, name, its value before), or (partition, block, None, the block left out)."""
+
+    def add(self, partition: int, x: Features, scale: float) -> None:
+        """As `Theta.add`, to the newest block of the partition."""
+        number, blocks = self._window.newest(partition), self.blocks[partition]
+        for name, value in x:
+            block = blocks.setdefault(number, {})
+            old = block.get(name)
+            self._undo.note((partition, number, name, old))
+            block[name] = (0.0 if old is None else old) + (0.0 if value == 0.0 else scale * value)
+        self._sum(partition, [name for name, _ in x])
+
+    def leave_out(self, partition: int, oldest: int) -> None:
+        """The blocks before this number count no more."""
+        blocks = self.blocks[partition]
+        for number in [number for number in blocks if number < oldest]:
+            block = blocks.pop(number)
+            self._undo.note((partition, number, None, block))
+            self._sum(partition, block)
+
+    def _sum(self, partition: int, names: Iterable[str]) -> None:
+        row, blocks = self.rows[partition], self.blocks[partition].values()
+        changed = list(names)
+        for name in changed:
+            total, known = 0.0, False
+            for block in blocks:
+                value = block.get(name)
+                if value is not None:
+                    total, known = total + value, True
+            if known:
+                row[name] = total
+            else:
+                row.pop(name, None)
+        self._changed(changed)
+
+    def begin(self, undoable: bool = True) -> None:
+        """A step begins; what follows can be rolled back if it is `undoable`."""
+        self._undo.begin(undoable)
+
+    def rollback(self) -> None:
+        """Restore (never subtract) the blocks as they were at `begin`."""
+        touched: dict[int, dict[str, None]] = {}
+        for partition, number, name, old in self._undo.take_back():
+            blocks, names = self.blocks[partition], touched.setdefault(partition, {})
+            if name is None:
+                blocks[number] = old
+                names.update(dict.fromkeys(old))
+                continue
+            names[name] = None
+            if old is not None:
+                blocks[number][name] = old
+                continue
+            del blocks[number][name]
+            if not blocks[number]:
+                del blocks[number]
+        for partition, names in touched.items():
+            self.blocks[partition] = dict(sorted(self.blocks[partition].items()))
+            self._sum(partition, names)
+
+    def dump(self) -> list[list[tuple[int, dict[str, float]]]]:
+        """(number, row) for each block of each partition, oldest first."""
+        return [list(blocks.items()) for blocks in self.blocks]
+
+    def load(self, rows: Iterable[Any]) -> None:
+        """Become what `dump` gave. Raises ValueError, TypeError, AttributeError for what it did not give."""
+        loaded = [
+            {int(number): {str(name): float(value) for name, value in row.items()} for number, row in blocks}
+            for blocks in rows
+        ]
+        super().load([{} for _ in loaded])
+        self.blocks = loaded
+        for partition, blocks in enumerate(loaded):
+            self._sum(partition, dict.fromkeys(name for block in blocks.values() for name in block))
+        self.begin()

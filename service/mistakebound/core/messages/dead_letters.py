@@ -1,0 +1,45 @@
+"""Dead letters: what could not be read, kept as it was, with the reason and where it came from."""
+
+from hashlib import sha256
+
+from mistakebound.core.faults import BadRecord
+from mistakebound.core.records import Headers, Outgoing, Record
+
+
+def dead_letter(record: Record, fault: BadRecord, largest: int) -> Outgoing:
+    """The original key and value, cut to fit `largest` bytes, with the reason and source in headers."""
+    headers: list[tuple[str, bytes | None]] = [
+        ("mistakebound.reason", fault.reason.encode()),
+        ("mistakebound.detail", fault.detail.encode(errors="replace")[:500]),
+        ("mistakebound.topic", record.topic.encode()),
+        ("mistakebound.partition", str(record.partition).encode()),
+        ("mistakebound.offset", str(record.offset).encode()),
+        ("mistakebound.timestamp", str(record.timestamp_ms).encode()),
+    ]
+    key, value = record.key, record.value
+    whole = (*headers, *(_original(name, content) for name, content in record.headers))
+    if record_bytes(key, value, whole) <= largest:
+        return Outgoing("dead-letters", record.partition, key, value, whole)
+    if record.headers:
+        headers.append(("mistakebound.headers-dropped", str(len(record.headers)).encode()))
+    for name, part in (("key", key), ("value", value)):
+        if part is not None:
+            headers.append((f"mistakebound.{name}-length", str(len(part)).encode()))
+            headers.append((f"mistakebound.{name}-sha256", sha256(part).hexdigest().encode()))
+    room = largest - record_bytes(None, None, tuple(headers))
+    key = None if key is None else key[: room // 4]
+    value = None if value is None else value[: room - len(key or b"")]
+    return Outgoing("dead-letters", record.partition, key, value, tuple(headers))
+
+
+def _original(name: str, content: bytes | None) -> tuple[str, bytes | None]:
+    """A header as it was sent; under another name where it would pass for one of ours."""
+    return (f"original.{name}" if name.startswith("mistakebound.") else name), content
+
+
+def record_bytes(key: bytes | None, value: bytes | None, headers: Headers) -> int:
+    """An upper bound of what a record takes in its topic, in bytes."""
+    size = 32 + len(key or b"") + len(value or b"")
+    for name, content in headers:
+        size += 10 + len(name.encode()) + len(content or b"")
+    return size

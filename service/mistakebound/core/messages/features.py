@@ -1,0 +1,191 @@
+"""Raw features, as a user writes them, to ordered (name, value) pairs, as a learner reads them.
+
+The order is the record's own, BIAS last; every score is added up in this order, so that it has the
+same bits on every worker. Three forms: an object of name to number, text, truth value or null; an
+array of numbers (named "0", "1", ...); an array of tokens (each counts 1, repeats add up).
+"""
+
+from collections import Counter
+from collections.abc import Callable, Collection, Mapping
+from math import sqrt
+from typing import Annotated, Any
+
+import msgspec
+from msgspec import Meta
+
+from mistakebound.core.faults import BadRecord
+from mistakebound.settings import FeatureSettings
+
+BIAS = "BIAS"
+LARGEST = 1e100
+"""Larger values are refused: within it neither a square nor any sum of theta can overflow."""
+
+Features = Collection[tuple[str, float]]
+"""Pairs in the record's order, BIAS last; never changed. Mostly a view of a dict: pairs that nobody makes cost
+nothing, and the collector of cycles looks for none in them."""
+
+SCHEMA: dict[str, Any] = {
+    "description": "Named values; or numbers named by their place; or tokens that count 1 each.",
+    "anyOf": [
+        {
+            "type": "object",
+            "propertyNames": {"not": {"const": BIAS}},
+            "additionalProperties": {"type": ["number", "string", "boolean", "null"]},
+        },
+        {"type": "array", "items": {"type": "number"}},
+        {"type": "array", "items": {"type": "string", "not": {"const": BIAS}}},
+    ],
+}
+
+
+_numbers = msgspec.json.Decoder(dict[str, Annotated[float, Meta(ge=-LARGEST, le=LARGEST)]]).decode
+"""What nearly all features are. Whatever else they are, `read` takes or refuses."""
+
+
+def reader(rules: FeatureSettings) -> Callable[[bytes], Features]:
+    """What decodes the JSON text of features by these rules.
+
+    It raises BadRecord, naming the feature, the value and the remedy.
+    """
+    plain = not rules.scale and rules.normalize == "none"
+
+    def decode(raw: bytes) -> Features:
+        try:
+            numbers = _numbers(raw)
+        except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+            return read(_decoded(raw), rules)
+        if plain and BIAS not in numbers:
+            if rules.bias:
+                numbers[BIAS] = 1.0
+            return numbers.items()
+        return read(numbers, rules)
+
+    return decode
+
+
+def _decoded(raw: bytes) -> Any:
+    try:
+        return msgspec.json.decode(raw)
+    except msgspec.ValidationError as error:  # well-formed; of untyped JSON only a number can be too large
+        raise BadRecord("number-out-of-range", f"features: {error}; keep within {LARGEST:g}") from None
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise BadRecord("not-json", f"features: {error}; send JSON in UTF-8") from None
+
+
+def read(value: Any, rules: FeatureSettings) -> Features:
+    """Turn decoded JSON into k (name, value) pairs, finite, in order, BIAS last: scaled, then normalised.
+
+    Raises BadRecord, naming the feature, the value and the remedy.
+    """
+    if type(value) is dict:
+        pairs = _named(value, rules)
+    elif type(value) is list:
+        pairs = _listed(value)
+    else:
+        raise BadRecord("bad-features", f"features is {_show(value)}; send an object or an array")
+    if rules.scale:
+        pairs = _scaled(pairs, rules.scale)
+    if rules.bias:
+        pairs.append((BIAS, 1.0))
+    if rules.normalize == "unit":
+        pairs = _unit(pairs)
+    return tuple(pairs)
+
+
+def _named(value: dict[str, Any], rules: FeatureSettings) -> list[tuple[str, float]]:
+    pairs: list[tuple[str, float]] = []
+    texts = False
+    if BIAS in value:
+        raise BadRecord("bad-features", f"feature name {BIAS!r} is reserved; rename the feature")
+    for name, x in value.items():
+        kind = type(x)
+        if kind is float and -LARGEST <= x <= LARGEST:
+            pairs.append((name, x))
+        elif kind is float or kind is int:
+            pairs.append((name, _number(name, x)))
+        elif kind is bool:
+            pairs.append((name, 1.0 if x else 0.0))
+        elif kind is str:
+            texts = True
+            pairs.append((f"{name}={x}", 1.0))
+        elif x is None:
+            if rules.missing == "reject":
+                raise BadRecord(
+                    "missing-feature",
+                    f"feature {name!r} is null; leave it out or set features.missing = 'skip'",
+                )
+        else:
+            raise BadRecord(
+                "bad-features", f"feature {name!r} is {_show(x)}; send a number, text or truth value"
+            )
+    if texts and (len({name for name, _ in pairs}) < len(pairs) or any(name == BIAS for name, _ in pairs)):
+        raise BadRecord(
+            "bad-features", "a text feature `name=value` meets another feature of that name; rename one"
+        )
+    return pairs
+
+
+def _listed(value: list[Any]) -> list[tuple[str, float]]:
+    if {*map(type, value)} <= {str}:
+        if BIAS in value:
+            raise BadRecord("bad-features", f"token {BIAS!r} is reserved; rename the token")
+        counts = dict.fromkeys(value, 1.0)
+        if len(counts) < len(value):
+            counts = {token: float(count) for token, count in Counter(value).items()}
+        return list(counts.items())
+    pairs = []
+    for place, x in enumerate(value):
+        if type(x) is not float and type(x) is not int:
+            raise BadRecord(
+                "bad-features",
+                f"feature {str(place)!r} is {_show(x)}; an array holds numbers only, or tokens only",
+            )
+        pairs.append((str(place), _number(str(place), x)))
+    return pairs
+
+
+def _number(name: str, x: Any) -> float:
+    # Any number: one declared a float would, compiled, no longer show that it was an integer.
+    if not -LARGEST <= x <= LARGEST:
+        raise BadRecord("number-out-of-range", f"feature {name!r} is {_show(x)}; keep within {LARGEST:g}")
+    return float(x)
+
+
+def _scaled(
+    pairs: list[tuple[str, float]], scale: Mapping[str, tuple[float, float]]
+) -> list[tuple[str, float]]:
+    """(x - centre)/width where the feature has them; the others, and what is absent, stay as they are."""
+    scaled = []
+    for name, x in pairs:
+        known = scale.get(name)
+        if known is not None:
+            centre, width = known
+            value = (x - centre) / width
+            if not -LARGEST <= value <= LARGEST:
+                raise BadRecord(
+                    "number-out-of-range",
+                    f"feature {name!r} is {_show(x)}, {value:g} once scaled; keep within {LARGEST:g}",
+                )
+            scaled.append((name, value))
+        else:
+            scaled.append((name, x))
+    return scaled
+
+
+def _unit(pairs: list[tuple[str, float]]) -> list[tuple[str, float]]:
+    square = 0.0
+    for _, x in pairs:
+        square += x * x
+    length = sqrt(square)
+    if length == 0.0:
+        raise BadRecord(
+            "zero-vector", "all features are 0 and features.normalize = 'unit'; send one that is not"
+        )
+    return [(name, x / length) for name, x in pairs]
+
+
+def _show(value: Any) -> str:
+    if isinstance(value, list | dict):  # its repr can be too deep, or too long to be made for 60 characters
+        return "an array" if isinstance(value, list) else "an object"
+    text = repr(value) if not isinstance(value, int) or abs(value) < 10**40 else "a very large integer"
+    return text if len(text) <= 60 else text[:57] + "..."

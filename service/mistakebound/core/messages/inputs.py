@@ -1,0 +1,167 @@
+"""Reading what users write: examples and labels, as the settings spell them.
+
+Whatever is not as it should be is a BadRecord with a reason; nothing a peer sends raises anything else.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+from msgspec import UNSET, Raw
+
+from mistakebound.core.faults import BadRecord
+from mistakebound.core.messages.labels import Carried
+from mistakebound.core.messages.schema import Example, Label, encode
+from mistakebound.core.records import Record
+from mistakebound.settings import LabelSettings, LabelValue, MessageSettings
+
+ID_BYTES = 128
+SHORT_ID = ID_BYTES // 4
+"""Characters that surely take no more: nearly every id has fewer."""
+CLASS_NAMES_BYTES = 250_000
+"""Names of all open classes of a partition, spelled as JSON: the tallies hold each of them twice."""
+
+_example = msgspec.json.Decoder(Example).decode
+_label = msgspec.json.Decoder(Label).decode
+_any = msgspec.json.Decoder().decode
+
+
+class InputReader:
+    """Reads examples and labels as the settings spell them."""
+
+    def __init__(self, messages: MessageSettings, labels: LabelSettings) -> None:
+        self._pointers = None if messages == MessageSettings() else messages
+        self.classes: tuple[LabelValue, ...] = declared(labels)
+        """As declared; of two the first is the positive one. Empty: any text."""
+        self._values: dict[tuple[type, Any], LabelValue] = {
+            (type(value), value): value for value in self.classes
+        }
+        if len(self.classes) == 2 and self.classes[0] is True and self.classes[1] is False:
+            self._values |= {(int, 1): True, (int, 0): False, (int, -1): False}
+
+    def example(self, record: Record) -> tuple[str, bytes]:
+        """Return (id, features as JSON text). Raises BadRecord."""
+        if self._pointers is None:
+            message = _read(_example, record)
+            raw = b"" if message.features is UNSET else bytes(message.features)
+            found_id = message.id
+        else:
+            whole = _read(_any, record)
+            found_id = _resolve(whole, self._pointers.id)
+            found = _resolve(whole, self._pointers.features, UNSET)
+            raw = b"" if found is UNSET else encode(found)
+        if not raw or raw == b"null":
+            raise BadRecord("missing-features", "no features in the example; see messages.features")
+        if type(found_id) is str and 0 < len(found_id) <= SHORT_ID:
+            return found_id, raw
+        return _id(found_id, record), raw
+
+    def label(self, record: Record) -> tuple[str, LabelValue, Carried | None]:
+        """Return (id, label in the declared form, what it carries beside). Raises BadRecord."""
+        if self._pointers is None:
+            message = _read(_label, record)
+            found_id, found = message.id, message.label
+            features, prediction = message.features, message.prediction
+        else:
+            whole = _read(_any, record)
+            found_id = _resolve(whole, self._pointers.id)
+            found = _resolve(whole, self._pointers.label, UNSET)
+            prediction = _resolve(whole, self._pointers.prediction, UNSET)
+            features = UNSET if prediction is UNSET else _resolve(whole, self._pointers.features, UNSET)
+            features = features if features is UNSET else Raw(encode(features))
+        plain = type(found_id) is str and 0 < len(found_id) <= SHORT_ID
+        identity = found_id if plain else _id(found_id, record)
+        if found is UNSET or found is None:
+            raise BadRecord("missing-label", f"no label for id {identity!r}; see messages.label")
+        label = self._declared(found, "label", "unknown-label")
+        if features is UNSET or prediction is UNSET:  # one without the other is no content of its own
+            return identity, label, None
+        return identity, label, self._carried(bytes(features), prediction)
+
+    def _carried(self, features: bytes, prediction: Any) -> Carried | None:
+        """Null counts as absent; but where classes are open a null prediction was published as such."""
+        if features == b"null" or (prediction is None and self.classes):
+            return None
+        if prediction is None:
+            return Carried(features, None)
+        return Carried(features, self._declared(prediction, "prediction", "bad-prediction"))
+
+    def knows(self, label: LabelValue) -> bool:
+        """Whether these settings declare a label that was accepted under others."""
+        return not self.classes or label in self.classes
+
+    def _declared(self, found: Any, name: str, reason: str) -> LabelValue:
+        if type(found) is str and not self.classes:
+            if len(found.encode()) > ID_BYTES:
+                raise BadRecord(reason, f"the {name} takes more than {ID_BYTES} bytes; send a shorter one")
+            return found
+        value = self._values.get((type(found), found)) if type(found) in (bool, int, str) else None
+        if value is None:
+            known = ", ".join(encode(value).decode() for value in self.classes) or "any text"
+            raise BadRecord(
+                reason, f"{name} is {encode(found).decode()[:60]}; known: {known[:200]}; see [labels]"
+            )
+        return value
+
+
+def declared(labels: LabelSettings) -> tuple[LabelValue, ...]:
+    """The declared classes; of two the first is the positive one. Empty where any text is a class."""
+    if labels.classes is None:
+        return labels.positive, labels.negative
+    return () if labels.classes == "open" else tuple(labels.classes)
+
+
+def _read(decoder: Callable[[bytes], Any], record: Record) -> Any:
+    value = record.value
+    if value is None:
+        raise BadRecord("tombstone", "the record has no value; send the message as JSON")
+    try:
+        return decoder(value)
+    except msgspec.ValidationError as error:
+        text = str(error)
+        if "$.id" in text:
+            raise BadRecord("bad-id", f"id: {text}; send text or an integer") from None
+        if "out of range" in text:
+            raise BadRecord("number-out-of-range", f"{text}; send a number that float64 can hold") from None
+        raise BadRecord("not-an-object", f"{text}; send a JSON object") from None
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        if value[:1] == b"\0":
+            raise BadRecord(
+                "schema-framing", "the value begins with a zero byte (schema registry); send plain JSON"
+            ) from None
+        raise BadRecord("not-json", f"{error}; send JSON in UTF-8, without NaN or Infinity") from None
+
+
+def _resolve(value: Any, pointer: str, default: Any = None) -> Any:
+    """RFC 6901. Absent is `default`."""
+    for part in pointer.split("/")[1:]:
+        key = part.replace("~1", "/").replace("~0", "~")
+        if isinstance(value, dict) and key in value:
+            value = value[key]
+        elif isinstance(value, list) and key.isdecimal() and int(key) < len(value):
+            value = value[int(key)]
+        else:
+            return default
+    return value
+
+
+def _id(found: Any, record: Record) -> str:
+    if found is None:
+        if record.key is None:
+            raise BadRecord("missing-id", "no id in the value and no key; see messages.id")
+        try:
+            identity = record.key.decode()
+        except UnicodeDecodeError:
+            raise BadRecord("bad-id", "no id in the value, and the key is not UTF-8") from None
+    elif type(found) is str:
+        identity = found
+    elif type(found) is int:
+        identity = str(found)
+    else:
+        raise BadRecord("bad-id", f"id is {encode(found).decode()[:60]}; send text or an integer")
+    size = len(identity.encode())
+    if size == 0:
+        raise BadRecord("missing-id", "the id is empty; see messages.id")
+    if size > ID_BYTES:
+        raise BadRecord("id-too-long", f"the id takes {size} bytes; at most {ID_BYTES} are allowed")
+    return identity

@@ -1,0 +1,313 @@
+"""Bytes to data and back: one definition for every message, and its JSON Schema.
+
+Inputs are anybody's and are checked (BadRecord). The worker's own records are trusted to be its own:
+what it cannot read there stops it (BadLog). None is ever a part of a cycle, so none is looked through for one.
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+from copy import copy
+from typing import Any
+
+import msgspec
+from msgspec import UNSET, Raw, Struct, UnsetType
+
+from mistakebound.core.faults import BadLog
+from mistakebound.core.messages import features
+from mistakebound.core.records import Record, Topic
+from mistakebound.settings import LabelValue
+
+FORMAT = 1
+"""Version of the worker's own records; an unknown one stops every reader."""
+
+
+# --- what users write -------------------------------------------------------------------------------
+
+
+class Example(Struct, frozen=True, gc=False):
+    """An unlabelled example. `features` is kept as JSON text and copied as it is."""
+
+    id: str | int | None = None
+    features: Raw | UnsetType = UNSET
+
+
+class Label(Struct, frozen=True, gc=False):
+    """The true label of an example, some time later; perhaps with the example's features and prediction."""
+
+    id: str | int | None = None
+    label: Any = UNSET
+    features: Raw | UnsetType = UNSET
+    prediction: Any = UNSET
+
+
+# --- what the worker writes -------------------------------------------------------------------------
+
+
+class Version(Struct, frozen=True, omit_defaults=True, gc=False):
+    """A model's version: how many updates of each of the P partitions it has folded."""
+
+    epoch: int
+    updates: list[int]
+    clock: list[int] | None = None
+    """Averaged learners only: labelled examples of each partition known when it was used."""
+
+
+class Prediction(Struct, frozen=True, kw_only=True, gc=False):
+    """A published prediction. `source` is the example's offset, `at` the stream time in ms."""
+
+    id: str
+    prediction: LabelValue | None
+    """Null where no class is known yet (open classes)."""
+    score: float | UnsetType = UNSET
+    """Two classes: positive where the first is predicted."""
+    scores: list[float] | UnsetType = UNSET
+    """More: one for each class known, in the declared order (open classes: by their names)."""
+    features: Raw
+    source: int
+    at: int
+    model: Version
+
+
+class _Source(Struct, frozen=True, gc=False):
+    """What of a prediction says whether the rest is needed."""
+
+    source: int
+
+
+class Decision(Struct, frozen=True, omit_defaults=True, gc=False):
+    """What became of one example or label. A label's decision has `label_offset`; an example's has not."""
+
+    outcome: str
+    id: str | None = None
+    source: int | None = None
+    label_offset: int | None = None
+    label: LabelValue | None = None
+    prediction: LabelValue | None = None
+    at: int | None = None
+    """Stream time in ms, where a rebuild cannot derive it (parking)."""
+    features: Raw | UnsetType = UNSET
+    """What the label record itself carries, where it is parked, or applied late; `prediction` likewise."""
+
+
+class Inputs(Struct, frozen=True, gc=False):
+    """Next offsets of both inputs."""
+
+    examples: int
+    labels: int
+
+
+class Marks(Struct, frozen=True, gc=False):
+    """From where a rebuild reads: `predictions` from p (ignoring source < s), `outcomes` from o."""
+
+    p: int
+    o: int
+    s: int
+
+
+EXAMPLE_OUTCOMES = ("labelled", "expired", "evicted", "duplicate", "invalid")
+LABEL_OUTCOMES = ("applied", "applied_late", "duplicate", "conflict", "expired", "unmatched", "invalid")
+
+
+class Tally(Struct):
+    """Counts of one partition. Consumed examples = the outcomes + waiting; labels likewise + parked."""
+
+    examples: dict[str, int]
+    labels: dict[str, int]
+    mistakes: int = 0
+    updates: int = 0
+    majority_mistakes: int = 0
+    """Mistakes of always predicting the class that was most frequent so far."""
+    actual: dict[str, int] = {}
+    """Labels applied, by class, spelled as JSON."""
+    outstanding: int = 0
+    """Most examples waiting in the partition when a label was applied, the labelled one included."""
+
+    def __post_init__(self) -> None:
+        self.labels.setdefault("applied_late", 0)  # written by versions that did not know it
+        missing = {"consumed", *EXAMPLE_OUTCOMES} - self.examples.keys()
+        missing |= {"consumed", *LABEL_OUTCOMES} - self.labels.keys()
+        if missing:
+            raise ValueError(f"the counts lack {', '.join(sorted(missing))}")
+
+    @property
+    def judged(self) -> int:
+        """Predictions judged by their label, from memory or from the label record's own content."""
+        return self.labels["applied"] + self.labels["applied_late"]
+
+    def copy(self) -> "Tally":
+        """An independent copy."""
+        twin = copy(self)
+        twin.examples, twin.labels, twin.actual = dict(self.examples), dict(self.labels), dict(self.actual)
+        return twin
+
+
+class Tallies(Struct):
+    """Counts since the partition's first record, and since the epoch began."""
+
+    life: Tally
+    epoch: Tally
+
+
+class Outcomes(Struct, frozen=True, omit_defaults=True, gc=False):
+    """The decisions of one turn (one step's work on one partition), in order, in one or more parts.
+
+    The last part alone has `order` (run lengths of examples and labels consumed, examples first),
+    `at`, `inputs`, `marks` and `tallies`.
+    """
+
+    part: int
+    model: Version
+    decisions: list[Decision]
+    order: list[int] | None = None
+    at: int | None = None
+    inputs: Inputs | None = None
+    marks: Marks | None = None
+    tallies: Tallies | None = None
+
+
+class Update(Struct, frozen=True, omit_defaults=True, gc=False):
+    """One mistake learned from: the n-th of its partition in its epoch."""
+
+    epoch: int
+    n: int
+    clock: list[int]
+    id: str
+    label: LabelValue
+    predicted: LabelValue | None
+    features: Raw
+    source: int
+    model: Version
+    behind: int = 0
+    """`issued` only: how many of the model's updates came after the prediction that decided this one."""
+    seed: bool = False
+    """Learned from data given beforehand: of an epoch of its own, no mistake on a published prediction.
+    `source` is then a row's place, and no offset."""
+    late: bool = False
+    """Learned from a label record's own content, its example not being held: `source` is the label's offset."""
+
+
+class Base(Struct, frozen=True):
+    """The version that an epoch starts from."""
+
+    epoch: int
+    updates: list[int]
+
+
+class Epoch(Struct, frozen=True):
+    """First record of an epoch in every partition of `updates`: the settings that fix every result."""
+
+    epoch: int
+    format: int
+    settings: dict[str, Any]
+    base: Base | None = None
+
+
+_TYPES: Mapping[Topic, tuple[type[Struct], ...]] = {
+    "examples": (Example,),
+    "labels": (Label,),
+    "predictions": (Prediction,),
+    "outcomes": (Outcomes,),
+    "updates": (Update, Epoch),
+}
+
+_NEEDED = {"Example": "features", "Label": "label"}
+"""The id may be the record's key instead."""
+
+_CLASS: dict[str, Any] = {"type": ["boolean", "integer", "string"]}
+_CARRIED: dict[str, Any] = {
+    "if": {
+        "required": ["features", "prediction"],
+        "properties": {"features": {"not": {"type": "null"}}, "prediction": {"not": {"type": "null"}}},
+    },
+    "then": {"properties": {"features": features.SCHEMA, "prediction": _CLASS}},
+}
+"""Features and prediction of a label are its content only together."""
+
+encode: Callable[[Any], bytes] = msgspec.json.Encoder().encode
+_prediction = msgspec.json.Decoder(Prediction).decode
+_source = msgspec.json.Decoder(_Source).decode
+_outcomes = msgspec.json.Decoder(Outcomes).decode
+_update = msgspec.json.Decoder(Update).decode
+_epoch = msgspec.json.Decoder(Epoch).decode
+
+
+def schemas() -> Mapping[Topic, dict[str, Any]]:
+    """JSON Schema of each topic's values. Dead letters hold whatever was sent, so they have none."""
+    found: dict[Topic, dict[str, Any]] = {}
+    for topic, types in _TYPES.items():
+        parts, definitions = _components(types, "#/$defs/{name}")
+        found[topic] = {
+            "$schema": "https://json-schema.org/draft/2020-12/schema",
+            "title": topic,
+            **(parts[0] if len(parts) == 1 else {"anyOf": parts}),
+            "$defs": definitions,
+        }
+    return found
+
+
+def components(reference: str) -> tuple[Mapping[Topic, list[str]], dict[str, dict[str, Any]]]:
+    """(names of each topic's messages, schema of each message and of what they share, by name).
+
+    `reference` is how one names another: `#/somewhere/{name}`.
+    """
+    every = [each for types in _TYPES.values() for each in types]
+    names = {topic: [each.__name__ for each in types] for topic, types in _TYPES.items()}
+    return names, _components(every, reference)[1]
+
+
+def _components(
+    types: Iterable[type[Struct]], reference: str
+) -> tuple[list[dict[str, Any]], dict[str, dict[str, Any]]]:
+    """(a schema for each type, the definitions that they name)."""
+    parts, definitions = msgspec.json.schema_components(types, ref_template=reference)
+    for name, definition in definitions.items():
+        if "features" in definition.get("properties", {}) and name != "Label":
+            definition["properties"]["features"] = features.SCHEMA
+        if name in _NEEDED:  # decoded as absent, so that its absence can be a reason of its own
+            definition["required"] = [_NEEDED[name]]
+        if name == "Label":
+            definition["properties"]["label"] = _CLASS
+            definition.update(_CARRIED)
+    return [dict(part) for part in parts], definitions
+
+
+# --- reading what the worker wrote -------------------------------------------------------------------
+
+
+def _own(decoder: Callable[[bytes], Any], record: Record) -> Any:
+    try:
+        return decoder(record.value or b"")
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
+        raise BadLog(
+            f"{record.topic}-{record.partition} offset {record.offset} is no record of the worker: {error}; "
+            "only the worker may write this topic"
+        ) from None
+
+
+def read_prediction(record: Record) -> Prediction:
+    """Raises BadLog."""
+    return _own(_prediction, record)  # type: ignore[no-any-return]
+
+
+def read_source(record: Record) -> int:
+    """The source of a prediction, whose other content is passed over. Raises BadLog."""
+    found: _Source = _own(_source, record)
+    return found.source
+
+
+def read_outcomes(record: Record) -> Outcomes:
+    """Raises BadLog."""
+    return _own(_outcomes, record)  # type: ignore[no-any-return]
+
+
+def read_update(record: Record) -> Update | Epoch:
+    """Raises BadLog, also for a format that this version does not know."""
+    value = record.value or b""
+    if b'"format":' in value[:64]:
+        epoch: Epoch = _own(_epoch, record)
+        if epoch.format != FORMAT:
+            raise BadLog(
+                f"updates-{record.partition} offset {record.offset} has format {epoch.format}; "
+                f"this version reads {FORMAT}; upgrade the worker"
+            )
+        return epoch
+    return _own(_update, record)  # type: ignore[no-any-return]

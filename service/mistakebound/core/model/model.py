@@ -1,0 +1,283 @@
+"""A learner at a version: the vector of how many updates of each partition it has folded.
+
+The model is its mistakes: whoever has folded the first n_p updates of each partition p holds the one
+possible model. Averaged learners also need the clock, the labelled examples of each partition known.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from msgspec import Raw
+
+from mistakebound.core.faults import BadLog, BadRecord, BadSnapshot
+from mistakebound.core.journal import Journal
+from mistakebound.core.learners import Learner, Score, make
+from mistakebound.core.learners.mistakes import Mistake, Mistakes
+from mistakebound.core.learners.requirements import accepted
+from mistakebound.core.ledger.entries import Shared
+from mistakebound.core.linear.window import Window
+from mistakebound.core.messages import features
+from mistakebound.core.messages.features import Features
+from mistakebound.core.messages.inputs import ID_BYTES, InputReader
+from mistakebound.core.messages.schema import FORMAT, Epoch, Update, Version, encode
+from mistakebound.core.model.model_snapshot import Snapshot
+from mistakebound.settings import LabelValue, Settings
+
+WINDOW = 100
+"""Updates of each partition that the certificate's window covers."""
+SCORE_BYTES = 26
+"""A float64 as JSON, and its comma."""
+
+
+class Model:
+    """Mutable; a step's changes can be taken back to the bit (`begin`, `rollback`)."""
+
+    def __init__(self, settings: Settings, partitions: int, epoch: int = 1) -> None:
+        self.settings = settings
+        self.reader = InputReader(settings.messages, settings.labels)
+        self.classes = self.reader.classes
+        self.learner: Learner = make(settings, partitions)
+        self.radius = 0.0
+        """Largest length of an example updated on, in the learner's own space: the R of its theorem."""
+        self._binary = len(self.classes) == 2
+        self._decoded = features.reader(settings.features)
+        self._newest: tuple[bytes, Features] | None = None
+        """Features read last, and their text: a label often comes right after its example."""
+        self._check = accepted(settings)
+        self.class_bytes = max((len(encode(value)) for value in self.classes), default=6 * ID_BYTES)
+        """Largest JSON text of a class; a control character is escaped six-fold."""
+        self.score_bytes = SCORE_BYTES * (len(self.classes) or settings.labels.max_classes)
+        self.partitions = partitions
+        self.epoch = epoch
+        self.updates = [0] * partitions
+        self.clock = [0] * partitions
+        self._folded: Shared = 0
+        self._encoded: Raw | None = None
+        self.based = False
+        """Whether the epoch started from another one's rows; no theorem speaks of it then."""
+        self.decided = 0
+        """Over the updates: the sum of how many updates the model had folded that decided each."""
+        self.needed = [0] * partitions
+        """The least version that holds every update which any of these models had folded."""
+        self.recent = Mistakes(partitions, WINDOW)
+        """The newest updates of each partition, where two classes are declared: the certificate's window."""
+        self._journal: Journal[tuple[list[int], list[int], float, int, list[int]]] = Journal()
+
+    def _scalars(self) -> tuple[list[int], list[int], float, int, list[int]]:
+        return list(self.updates), list(self.clock), self.radius, self.decided, list(self.needed)
+
+    @property
+    def missing(self) -> int | None:
+        """Sum over the updates of how many came before it and were not in the model that decided it.
+
+        Order them so that each comes after those its model had: then the t-th, of a model of v updates,
+        missed t - 1 - v of those before it. The sum of t - 1 is the same in any such order. None while a
+        model had updates that are not folded here yet.
+        """
+        if any(need > known for need, known in zip(self.needed, self.updates, strict=True)):
+            return None
+        whole = sum(self.updates)
+        return max(0, whole * (whole - 1) // 2 - self.decided)
+
+    @property
+    def window(self) -> Window | None:
+        """Which updates count; None where all do."""
+        found = getattr(self.learner, "window", None)
+        return found if isinstance(found, Window) else None
+
+    def version(self) -> Version:
+        """What the next prediction is made with."""
+        return Version(self.epoch, list(self.updates), list(self.clock) if self.learner.averaged else None)
+
+    def folded(self) -> Shared:
+        """How many updates of all partitions it has folded."""
+        count = sum(self.updates)
+        if count != self._folded:  # an equal one is handed out again, the same object
+            self._folded = count
+        return self._folded
+
+    def encoded_version(self) -> Raw:
+        """`version` as JSON text, made once a version."""
+        if self._encoded is None:
+            self._encoded = Raw(encode(self.version()))
+        return self._encoded
+
+    def digest(self) -> str:
+        """SHA-256 of the hypothesis: equal versions, equal digests, on any worker, after any crash."""
+        return self.learner.digest()
+
+    def features(self, raw: bytes) -> Features:
+        """Raises BadRecord, also for what this learner does not take."""
+        newest = self._newest
+        if newest is not None and newest[0] is raw:
+            return newest[1]
+        x = self._decoded(raw)
+        if self._check is not None:
+            self._check(x)
+        self._newest = raw, x
+        return x
+
+    def score(self, x: Features) -> Score:
+        """The score of a published prediction: one number, or one for each class known."""
+        score: Score = self.learner.score(x, sum(self.clock))
+        return score
+
+    def predict(self, score: Score) -> LabelValue | None:
+        """The class of a score, in the declared form; None where no class is known."""
+        return self._declared(self.learner.predict(score))
+
+    def decide(self, x: Features, label: LabelValue) -> tuple[bool, LabelValue | None]:
+        """(whether the current hypothesis must be updated on this label, the class it predicts)."""
+        must, predicted = self.learner.decide(x, self._learned(label))
+        return must, self._declared(predicted)
+
+    def _learned(self, label: LabelValue | None) -> LabelValue | None:
+        """A class as the learner knows it: with two classes, whether it is the positive one."""
+        return label == self.classes[0] if self._binary else label
+
+    def _declared(self, label: LabelValue | None) -> LabelValue | None:
+        return self.classes[0 if label else 1] if self._binary else label
+
+    def labelled(self, partition: int) -> None:
+        """One more labelled example is known."""
+        self.clock[partition] += 1
+        if self.learner.averaged:
+            self._encoded = None
+
+    def knows(self, partition: int, labelled: int) -> None:
+        """So many labelled examples of the partition are known, at least."""
+        self.clock[partition] = max(self.clock[partition], labelled)
+        self._encoded = None
+
+    def learn(
+        self, partition: int, x: Features, label: LabelValue, predicted: LabelValue | None, behind: int = 0
+    ) -> int:
+        """Fold an own mistake; returns its number n in the partition and epoch.
+
+        `behind`: updates folded since the prediction that decided it; 0 where the present model did.
+        """
+        self.decided += sum(self.updates) - behind
+        self.updates[partition] += 1
+        self._fold(partition, x, label, predicted, sum(self.clock))
+        return self.updates[partition]
+
+    def _fold(
+        self, partition: int, x: Features, label: LabelValue, predicted: LabelValue | None, clock: int
+    ) -> None:
+        self._encoded = None
+        self.radius = max(self.radius, self.learner.length(x))
+        learned = self._learned(label)
+        self.learner.fold(partition, x, learned, clock, self._learned(predicted))
+        if self._binary:
+            self.recent.add(partition, Mistake(1.0 if learned else -1.0, x, clock))
+
+    def follow(self, partition: int, update: Update) -> bool:
+        """Fold a logged update, own or another worker's; False where it is known already.
+
+        Raises BadLog on a gap: a skipped update would be a different model.
+        """
+        if update.epoch != self.epoch or update.n <= self.updates[partition]:
+            return False
+        if update.n != self.updates[partition] + 1:
+            raise BadLog(
+                f"updates-{partition}: update {update.n} follows {self.updates[partition]}; some are missing"
+            )
+        x = self._readable(partition, update, based=False)
+        if len(update.clock) != self.partitions or len(update.model.updates) != self.partitions:
+            raise BadLog(
+                f"updates-{partition}: update {update.n} is of another number of partitions; only the worker "
+                "may write this topic"
+            )
+        self.updates[partition] = update.n
+        self.decided += sum(update.model.updates) - update.behind
+        self.needed = list(map(max, self.needed, update.model.updates))
+        self.clock = list(map(max, self.clock, update.clock))
+        self._fold(partition, x, update.label, update.predicted, sum(update.clock))
+        return True
+
+    def _readable(self, partition: int, update: Update, based: bool) -> Features:
+        """The update's features. Raises BadLog where these or its classes are none of these settings'."""
+        try:
+            x = self.features(bytes(update.features))
+        except BadRecord as error:
+            wrong = f"cannot be read under its settings ({error})"
+        else:
+            knows, predicted = self.reader.knows, update.predicted
+            if knows(update.label) and (predicted is None or knows(predicted)):
+                return x
+            unknown = predicted if knows(update.label) else update.label
+            wrong = f"is of class {unknown!r}, which its settings do not declare"
+        what = f"updates-{partition}: update {update.n} of epoch {update.epoch}"
+        remedy = "only the worker may write this topic"
+        if based:
+            what += ", on which this epoch is based,"
+            remedy = "base an epoch on one of the same features and classes"
+        raise BadLog(f"{what} {wrong}; {remedy}")
+
+    def inherit(self, partition: int, update: Update) -> None:
+        """Fold an update of the epoch that this one is based on: as an initial weight, of no count."""
+        x = self._readable(partition, update, based=True)
+        self._fold(partition, x, update.label, update.predicted, 0)
+        self._encoded = None
+
+    def begin(self, undoable: bool = True) -> None:
+        """What follows can be rolled back, if it is `undoable`: a journal of a fold would grow as its log."""
+        self._journal.begin()
+        self._journal.note(self._scalars())
+        self.recent.begin(undoable)
+        self.learner.begin(undoable)
+
+    def rollback(self) -> None:
+        """Restore the version and the rows as they were at `begin`; a second time, at the one before."""
+        (before,) = self._journal.take_back()
+        self.updates, self.clock, self.radius, self.decided, self.needed = before
+        self._encoded = None
+        self.recent.rollback()
+        self.learner.rollback()
+
+    def snapshot(self) -> Snapshot:
+        """The whole model, for a checkpoint. Shares its rows; encode before going on."""
+        return Snapshot(
+            self.epoch,
+            list(self.updates),
+            list(self.clock),
+            self.learner.dump(),
+            self.radius,
+            self.decided,
+            list(self.needed),
+            self.recent.dump(),
+        )
+
+    def restore(self, snapshot: Snapshot) -> None:
+        """Become what `snapshot` gave."""
+        self.epoch = snapshot.epoch
+        self.updates, self.clock = list(snapshot.updates), list(snapshot.clock)
+        self.radius = snapshot.radius
+        self.decided, self.needed = snapshot.decided, list(snapshot.needed)
+        try:
+            self.learner.load(snapshot.state)
+            self.recent.load(snapshot.recent)
+        except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
+            raise BadSnapshot(f"its state is not that of {self.settings.learner.kind}: {error!r}") from None
+        self._encoded = None
+
+
+def first_epoch(settings: Settings) -> Epoch:
+    """The record that begins epoch 1 in every partition of `updates`."""
+    return Epoch(1, FORMAT, dict(settings.of_epoch()))
+
+
+def changed_settings(epoch: Epoch, settings: Settings) -> list[str]:
+    """Keys in which the epoch's settings differ from these, each with both values and no remedy."""
+    return list(_differences("", epoch.settings, settings.of_epoch()))
+
+
+def _differences(path: str, old: Mapping[str, Any], new: Mapping[str, Any]) -> Sequence[str]:
+    found: list[str] = []
+    for key in sorted({*old, *new}):
+        before, now = old.get(key), new.get(key)
+        if isinstance(before, Mapping) and isinstance(now, Mapping):
+            found += _differences(f"{path}{key}.", before, now)
+        elif before != now or type(before) is not type(now):
+            found.append(f"{path}{key} is {now!r}, the epoch has {before!r}")
+    return found

@@ -1,0 +1,180 @@
+"""A recorded stream, or labelled data as a stream, through the worker's own step, without a log."""
+
+from collections import Counter, deque
+from collections.abc import Callable, Collection, Iterable, Iterator
+from itertools import groupby, islice
+from operator import attrgetter
+from typing import Any, NamedTuple
+
+from msgspec import Raw
+
+from mistakebound.core.ledger.ledger import Ledger
+from mistakebound.core.messages.schema import encode
+from mistakebound.core.model.model import Model
+from mistakebound.core.records import INPUTS, Record, Topic
+from mistakebound.core.reporting.report import PartitionCounts, Report, report, summary
+from mistakebound.core.step.merge import Merge, Side
+from mistakebound.core.step.state import State
+from mistakebound.core.step.step import Step, step
+from mistakebound.core.theorems.claims import certificate, standing
+from mistakebound.settings import Settings
+
+EVERYTHING = 2**62
+LONGEST_RUN = 4_096
+"""Records of labelled data in one step: more would not be faster, only larger."""
+
+
+class Row(NamedTuple):
+    """One labelled example of a file."""
+
+    id: str
+    features: Any
+    """As JSON values, or as their text (`msgspec.Raw`)."""
+    label: Any
+
+
+def fresh(settings: Settings, partitions: int) -> State:
+    """A worker's state before its first record, owning every partition."""
+    return State(
+        settings, Model(settings, partitions), {p: Ledger(settings.labels) for p in range(partitions)}
+    )
+
+
+def replay_records(
+    records: Iterable[Record],
+    settings: Settings,
+    partitions: int,
+    progress: Callable[[State], None] | None = None,
+    taken: Callable[[Step], None] | None = None,
+) -> State:
+    """Replay a complete stream: its inputs in record-time order, partition by partition in each step.
+
+    `taken` is shown every step.
+    """
+    state = fresh(settings, partitions)
+    merge = Merge(range(partitions), capacity=EVERYTHING)
+    merge.add(record for record in records if record.topic in INPUTS)
+    while (done := step(state, merge, _all_sides(partitions), settings.batch.max_records)) is not None:
+        if taken is not None:
+            taken(done)
+        if progress is not None:
+            progress(state)
+    return state
+
+
+def replay_rows(
+    rows: Iterable[Row],
+    settings: Settings,
+    partitions: int,
+    delay: int = 0,
+    progress: Callable[[State], None] | None = None,
+    taken: Callable[[Step], None] | None = None,
+    state: State | None = None,
+    longest_run: int = LONGEST_RUN,
+) -> State:
+    """Replay labelled rows: `delay` examples are outstanding when an example is predicted.
+
+    0 is the textbook protocol. A step takes records of one partition only, in their order and at most
+    `longest_run`, so that figures are the same at any partition count and any length of runs; labels still
+    outstanding at the end are applied. `taken` and `progress` are shown every step; `state` goes on from one
+    with empty ledgers instead of a fresh one.
+    """
+    if state is None:
+        state = fresh(settings, partitions)
+    merge = Merge(range(partitions), capacity=EVERYTHING)
+    drained = _all_sides(partitions)
+    for run in _runs(as_stream(rows, settings, partitions, delay), longest_run):
+        merge.add(run)
+        while (done := step(state, merge, drained, EVERYTHING)) is not None:
+            if taken is not None:
+                taken(done)
+            if progress is not None:
+                progress(state)
+    return state
+
+
+def _runs(stream: Iterable[Record], longest: int) -> Iterator[list[Record]]:
+    """The stream in runs of one partition each; short ones first, as progress is told after each.
+
+    Of one partition without delay: 1, 2, 4, 8 ... rows have been replayed after them.
+    """
+    done = 0
+    for _, same in groupby(stream, attrgetter("partition")):
+        while run := list(islice(same, min(longest, max(2, done)))):
+            done += len(run)
+            yield run
+
+
+def in_turn(number: int, key: bytes, partitions: int) -> int:  # noqa: ARG001 - one way to place a row
+    """Rows dealt to the partitions one after the other."""
+    return number % partitions
+
+
+def as_stream(
+    rows: Iterable[Row],
+    settings: Settings,
+    partitions: int,
+    delay: int,
+    place: Callable[[int, bytes, int], int] = in_turn,
+) -> Iterator[Record]:
+    """Rows as examples and late labels, 1 ms of record time apart.
+
+    `place(number, key, partitions)` says in which partition a row's example and label are.
+    """
+    outstanding: deque[tuple[int, bytes, Row]] = deque()
+    ends: Counter[Side] = Counter()
+    now = 0
+    messages = settings.messages
+    example, label = _members(messages.id, messages.features), _members(messages.id, messages.label)
+
+    def record(topic: Topic, partition: int, key: bytes, value: bytes) -> Record:
+        offset = ends[topic, partition]
+        ends[topic, partition] = offset + 1
+        return Record(topic, partition, offset, now, key, value)
+
+    def late() -> Record:
+        partition, key, row = outstanding.popleft()
+        return record("labels", partition, key, label(row.id, row.label))
+
+    for number, row in enumerate(rows):
+        now += 1
+        key = row.id.encode()
+        partition = place(number, key, partitions)
+        yield record("examples", partition, key, example(row.id, row.features))
+        outstanding.append((partition, key, row))
+        if len(outstanding) > delay:
+            now += 1
+            yield late()
+    while outstanding:
+        now += 1
+        yield late()
+
+
+def _members(one: str, other: str) -> Callable[[Any, Any], bytes]:
+    """What writes two values as a JSON object that has them at these pointers."""
+    whole: dict[str, Any] = {}
+    for pointer in (one, other):
+        *path, last = [part.replace("~1", "/").replace("~0", "~") for part in pointer.split("/")[1:]]
+        place = whole
+        for part in path:
+            place = place.setdefault(part, {})
+        place[last] = Raw(b"\0")  # in no JSON text
+    begin, between, end = encode(whole).split(b"\0")
+    return lambda first, second: begin + encode(first) + between + encode(second) + end
+
+
+def _all_sides(partitions: int) -> Collection[Side]:
+    return {(topic, p) for topic in INPUTS for p in range(partitions)}
+
+
+def report_of(state: State) -> Report:
+    """The report of a worker's whole state."""
+    counts = [
+        PartitionCounts(ledger.tallies.life, len(ledger.waiting), len(ledger.parked))
+        for ledger in state.ledgers.values()
+    ]
+    model = state.model
+    epoch = [ledger.tallies.epoch for ledger in state.ledgers.values()]
+    return report(
+        counts, state.settings.learner.kind, summary(model), standing(model, epoch), certificate(model)
+    )

@@ -1,0 +1,208 @@
+"""How the work stands: what `status --json` prints and a worker's `/api/status` answers, defined once.
+
+A report, and how far the inputs are ahead of it. `worker` is what only a running worker knows; `status`,
+which reads the log and asks no worker, leaves it out. New fields may come; none changes its meaning.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from typing import Any, Literal
+
+import msgspec
+
+from mistakebound.core.messages.schema import Epoch
+from mistakebound.core.reporting.report import Report
+from mistakebound.core.reporting.settings_diff import changes
+from mistakebound.core.step.explained import MistakeTold
+
+DIALECT = "https://json-schema.org/draft/2020-12/schema"
+
+# --- from the log -----------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Behind:
+    """Input offsets of a partition that are not yet committed (transaction markers count too)."""
+
+    examples: int
+    labels: int
+
+
+@dataclass(frozen=True, slots=True)
+class BaseVersion:
+    """The version that an epoch started from."""
+
+    epoch: int
+    updates: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ChangedSetting:
+    """A setting in the epoch before and in this one."""
+
+    before: Any
+    after: Any
+
+
+@dataclass(frozen=True, slots=True)
+class EpochStatus:
+    """The epoch that the log is in."""
+
+    number: int
+    base: BaseVersion | None
+    """None: it started from nothing."""
+    changed: Mapping[str, ChangedSetting]
+
+
+# --- from a running worker --------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionStatus:
+    """A partition that the worker owns. Counts are for life."""
+
+    partition: int
+    examples: int
+    """Examples predicted."""
+    labelled: int
+    mistakes: int
+    waiting: int
+    parked: int
+    oldest_waiting_seconds: float | None
+    """Stream time since the oldest waiting example was predicted: the clock by which it expires."""
+
+
+@dataclass(frozen=True, slots=True)
+class CheckpointStatus:
+    """The worker's checkpoints."""
+
+    written_at: float | None
+    """Unix time of the newest durable one; None before the first."""
+    size_bytes: int
+    pending_updates: int
+    """Updates that it does not hold."""
+    failures: int
+    """Since the process began."""
+
+
+@dataclass(frozen=True, slots=True)
+class Weight:
+    name: str
+    value: float
+
+
+@dataclass(frozen=True, slots=True)
+class Hypothesis:
+    """What the model says, by name: weights, or what else its learner holds."""
+
+    what: str
+    """What the values are."""
+    count: int
+    """How many there are."""
+    top: tuple[Weight, ...]
+    """The largest by size."""
+
+
+@dataclass(frozen=True, slots=True)
+class History:
+    """Counts since the process began, in buckets of equal length; buckets in which nothing happened are left
+    out. Each column has one value a bucket."""
+
+    seconds: int
+    at: tuple[int, ...]
+    """Unix time at which the bucket began."""
+    examples: tuple[int, ...]
+    """Predictions published."""
+    labelled: tuple[int, ...]
+    mistakes: tuple[int, ...]
+    majority_mistakes: tuple[int, ...]
+    updates: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Notice:
+    """Something that a person should know."""
+
+    level: Literal["info", "warning", "alarm"]
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerStatus:
+    """One worker. Counts beside it speak of the partitions that it owns; `model`, its bounds and `updates` by
+    partition of all updates that it knows."""
+
+    slot: str
+    group: str
+    version: str
+    state: str
+    live: bool
+    ready: bool
+    reason: str
+    now: float
+    """Unix time of this answer, as are the other times."""
+    started_at: float
+    counted_at: float
+    """When the counts were taken."""
+    measured_at: float | None
+    """When the model was: it costs a pass over the weights."""
+    stepped_at: float | None
+    """When the last step was committed."""
+    partition_count: int | None
+    partitions: tuple[PartitionStatus, ...]
+    max_delay_seconds: float | None
+    checkpoint: CheckpointStatus | None
+    """None where there are none."""
+    hypothesis: Hypothesis | None
+    no_bound: str | None
+    """Why there is no bound, and what to do; None where there is one."""
+    window_margin_upper_bound: float | None
+    """`margin_upper_bound` on the newest updates alone."""
+    declared_margin: float | None
+    mistakes: tuple[MistakeTold, ...]
+    """The newest, newest first; of one step the first few of each partition, and
+    fewer where they come by the thousand."""
+    history: tuple[History, ...]
+    """Finest first."""
+    notices: tuple[Notice, ...]
+
+
+# --- both -------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Status(Report):
+    """A report, how far it is behind, and who made it."""
+
+    lag: Mapping[str, Behind]
+    """By partition."""
+    epoch: EpochStatus | None
+    worker: WorkerStatus | None = None
+
+
+def status(
+    report: Report,
+    lag: Mapping[int, Behind],
+    epoch: EpochStatus | None,
+    worker: WorkerStatus | None = None,
+) -> Status:
+    """Put it together."""
+    told: dict[str, Any] = {field.name: getattr(report, field.name) for field in fields(report)}
+    return Status(**told, lag={str(p): both for p, both in lag.items()}, epoch=epoch, worker=worker)
+
+
+def epoch_status(epoch: Epoch, before: Epoch | None) -> EpochStatus:
+    """An epoch, and which settings differ from the one before it."""
+    base = None if epoch.base is None else BaseVersion(epoch.base.epoch, tuple(epoch.base.updates))
+    differing = () if before is None else changes(before.settings, epoch.settings)
+    return EpochStatus(
+        epoch.epoch, base, {each.key: ChangedSetting(each.before, each.after) for each in differing}
+    )
+
+
+def schema() -> dict[str, Any]:
+    """JSON Schema of `Status` as JSON."""
+    (whole,), parts = msgspec.json.schema_components([Status], ref_template="#/$defs/{name}")
+    text = msgspec.json.encode({"$schema": DIALECT, "title": "status", **whole, "$defs": parts})
+    plain: dict[str, Any] = msgspec.json.decode(text)  # a default may be a tuple
+    return plain

@@ -1,0 +1,111 @@
+"""Buffered records in record-time order, and which inputs to pause.
+
+Within a partition the older of the two heads comes first; at equal times the example; within a topic
+the offset decides. A record may be taken while both sides are buffered, or while the empty side is
+drained: nothing more is there to come before it (Kafka Streams' `max.task.idle.ms=0`). So a backlog
+gives the outcomes of a live stream, and a complete stream one order whatever the batches.
+"""
+
+from collections import deque
+from collections.abc import Collection, Iterable, Iterator
+
+from mistakebound.core.records import Record, Topic
+
+Side = tuple[Topic, int]
+
+
+class Merge:
+    """Buffers of both inputs of the owned partitions. All buffered records are of one generation."""
+
+    def __init__(
+        self, partitions: Iterable[int], capacity: int = 8_000, capacity_bytes: int = 64_000_000
+    ) -> None:
+        """`capacity` records of each side, `capacity_bytes` of all together: what comes beyond is paused."""
+        self._buffers: dict[int, tuple[deque[Record], deque[Record]]] = {
+            p: (deque(), deque()) for p in sorted(partitions)
+        }
+        self._bytes = {p: [0, 0] for p in self._buffers}
+        """At most so many are buffered of each side: what is taken is reckoned up when it matters."""
+        self._capacity = capacity
+        self._capacity_bytes = capacity_bytes // max(1, 2 * len(self._buffers))
+        """Of each side."""
+        self.paused: set[Side] = set()
+
+    def add(self, records: Iterable[Record]) -> int:
+        """Buffer what a poll brought, in its order; returns its size in bytes."""
+        added = 0
+        for record in records:
+            partition, is_label, size = record.partition, record.topic == "labels", _size(record)
+            self._buffers[partition][is_label].append(record)
+            self._bytes[partition][is_label] += size
+            added += size
+        return added
+
+    def buffered(self) -> list[int]:
+        """Partitions with something to do, ascending."""
+        return [p for p, (examples, labels) in self._buffers.items() if examples or labels]
+
+    def ready(self) -> int:
+        """About how many records can be taken without asking whether any side is drained."""
+        return sum(2 * min(len(examples), len(labels)) for examples, labels in self._buffers.values())
+
+    def dry(self) -> list[Side]:
+        """Empty sides whose other side is buffered: whether these are drained must be asked."""
+        sides: list[Side] = []
+        for p, (examples, labels) in self._buffers.items():
+            if labels and not examples:
+                sides.append(("examples", p))
+            if examples and not labels:
+                sides.append(("labels", p))
+        return sides
+
+    def peek(self, partition: int, drained: Collection[Side]) -> Record | None:
+        """The next record, if it is certain that none comes before it."""
+        examples, labels = self._buffers[partition]
+        if examples and labels:
+            return examples[0] if examples[0].timestamp_ms <= labels[0].timestamp_ms else labels[0]
+        if examples and ("labels", partition) in drained:
+            return examples[0]
+        if labels and ("examples", partition) in drained:
+            return labels[0]
+        return None
+
+    def take(self, partition: int, drained: Collection[Side]) -> Iterator[Record]:
+        """Consume record after record, as `peek` would give them; nothing may be added meanwhile."""
+        examples, labels = self._buffers[partition]
+        while examples and labels:
+            first = examples if examples[0].timestamp_ms <= labels[0].timestamp_ms else labels
+            yield first.popleft()
+        while examples and ("labels", partition) in drained:
+            yield examples.popleft()
+        while labels and ("examples", partition) in drained:
+            yield labels.popleft()
+
+    def put_back(self, record: Record) -> None:
+        """The record that was taken last has to wait."""
+        self._buffers[record.partition][record.topic == "labels"].appendleft(record)
+
+    def pausing(self) -> tuple[set[Side], set[Side]]:
+        """(sides to pause, sides to resume): a side over one of its capacities waits until both are half free."""
+        pause: set[Side] = set()
+        resume: set[Side] = set()
+        for p, both in self._buffers.items():
+            topics: tuple[Topic, Topic] = ("examples", "labels")
+            for is_label, (topic, buffer) in enumerate(zip(topics, both, strict=True)):
+                size = self._bytes[p][is_label]
+                if size >= self._capacity_bytes or (topic, p) in self.paused:
+                    size = self._bytes[p][is_label] = sum(map(_size, buffer))
+                if (topic, p) not in self.paused:
+                    if len(buffer) >= self._capacity or size >= self._capacity_bytes:
+                        pause.add((topic, p))
+                elif len(buffer) <= self._capacity // 2 and size <= self._capacity_bytes // 2:
+                    resume.add((topic, p))
+        self.paused = (self.paused | pause) - resume
+        return pause, resume
+
+
+def _size(record: Record) -> int:
+    size = len(record.value or b"") + len(record.key or b"")
+    if record.headers:
+        size += sum(len(name) + len(content or b"") for name, content in record.headers)
+    return size

@@ -1,0 +1,38 @@
+"""Open classes: how many one partition may know, and how long their names may be together.
+
+A class is known from the moment a label of it is parked or applied, so whatever a parked label comes to
+later, it never adds one. Both limits exist because each class is a name in the tallies, which every turn
+writes whole, and a line of scores in every prediction: no peer may make those too large to be written.
+"""
+
+from collections.abc import Collection
+from functools import lru_cache
+
+from mistakebound.core.faults import BadRecord
+from mistakebound.core.messages.inputs import CLASS_NAMES_BYTES
+from mistakebound.core.messages.schema import encode
+
+
+@lru_cache(maxsize=4_096)
+def _bytes(name: str) -> int:
+    return len(encode(name))
+
+
+def with_one_more(name: str, applied: Collection[str], parked: Collection[str], most: int) -> tuple[int, int]:
+    """(classes known with this new one, bytes of their names as JSON). Raises BadRecord beyond a limit.
+
+    `applied` and `parked`: the classes of labels applied so far and of those parked, as tallies spell them.
+    """
+    known = {*applied, *parked, name}
+    if len(known) > most:
+        raise BadRecord(
+            "unknown-label", f"label {name[:60]!r} would be class {len(known)}; raise labels.max_classes"
+        )
+    size = sum(map(_bytes, known))
+    if size > CLASS_NAMES_BYTES:
+        raise BadRecord(
+            "unknown-label",
+            f"with label {name[:60]!r} the names of all classes would take {size} bytes as JSON; at most "
+            f"{CLASS_NAMES_BYTES} are allowed: send shorter ones, or declare labels.classes",
+        )
+    return len(known), size

@@ -1,0 +1,66 @@
+"""A turn's decisions as records of `outcomes`: one, or as many parts as fit the topic."""
+
+from collections.abc import Iterator, Sequence
+
+from mistakebound.core.ledger.ledger import Ledger
+from mistakebound.core.messages.dead_letters import record_bytes
+from mistakebound.core.messages.schema import Decision, Inputs, Marks, Outcomes, Version, encode
+from mistakebound.core.records import Outgoing
+
+MOST_PARTS = 10**9
+
+
+def written(
+    partition: int,
+    model: Version,
+    decisions: list[Decision],
+    order: list[int],
+    ledger: Ledger,
+    marks: Marks,
+    largest: int,
+) -> Iterator[Outgoing]:
+    """The records, in order, each of at most `largest` bytes; the last one carries the summary.
+
+    `model`: the version when the turn began; `ledger`: as it is at its end.
+    """
+
+    def last(part: int, rest: list[Decision]) -> bytes:
+        return encode(
+            Outcomes(
+                part=part,
+                model=model,
+                decisions=rest,
+                order=order,
+                at=ledger.stream_time,
+                inputs=Inputs(ledger.examples_next, ledger.labels_next),
+                marks=marks,
+                tallies=ledger.tallies,
+            )
+        )
+
+    whole = last(0, decisions)
+    if record_bytes(None, whole, ()) <= largest:
+        yield Outgoing("outcomes", partition, None, whole)
+        return
+    inner = encode(Outcomes(part=MOST_PARTS, model=model, decisions=[]))
+    parts = _split(decisions, largest - record_bytes(None, inner, ()))
+    if record_bytes(None, last(len(parts) - 1, parts[-1]), ()) > largest:
+        parts.append([])
+    for number, part in enumerate(parts[:-1]):
+        value = encode(Outcomes(part=number, model=model, decisions=part))
+        yield Outgoing("outcomes", partition, None, value)
+    yield Outgoing("outcomes", partition, None, last(len(parts) - 1, parts[-1]))
+
+
+def _split(decisions: Sequence[Decision], room: int) -> list[list[Decision]]:
+    """Decisions sized one by one, so that each part is sure to fit into `room` bytes."""
+    parts: list[list[Decision]] = [[]]
+    left = room
+    for decision in decisions:
+        size = len(encode(decision)) + 1
+        if size > left:
+            parts.append([])
+            left = room
+        parts[-1].append(decision)
+        left -= size
+    return parts

@@ -1,0 +1,357 @@
+"""A turn: a step's work on one partition, record after record, every decision written down in order.
+
+What is decided here is decided once. `outcomes` keeps it, with the label's value, so a rebuild applies
+and never decides again; an update is decided in `_due`, and nowhere else.
+"""
+
+from collections.abc import Collection
+from typing import Literal, NamedTuple
+
+from msgspec import UNSET, Raw
+
+from mistakebound.core.faults import BadRecord
+from mistakebound.core.learners import Score
+from mistakebound.core.ledger.entries import Waiting
+from mistakebound.core.messages.dead_letters import dead_letter
+from mistakebound.core.messages.features import Features
+from mistakebound.core.messages.labels import Carried, spelled
+from mistakebound.core.messages.schema import Decision, Prediction, Update, Version, encode
+from mistakebound.core.records import Outgoing, Position, Record
+from mistakebound.core.step.counting import Counting, StepCounts
+from mistakebound.core.step.explain import Explaining
+from mistakebound.core.step.facts import LabelOutcome, Stream
+from mistakebound.core.step.merge import Merge, Side
+from mistakebound.core.step.open_classes import with_one_more
+from mistakebound.core.step.outcomes import written
+from mistakebound.core.step.sizes import Sizes
+from mistakebound.core.step.state import State
+from mistakebound.settings import LabelValue
+
+NO_EPOCH = 0
+"""Epochs begin at 1."""
+
+
+class _Due(NamedTuple):
+    """An update that must be made."""
+
+    x: Features
+    predicted: LabelValue | None
+    """The class that the deciding model gave."""
+    behind: int
+    """Updates folded since the prediction that decided it; 0 where the present model did."""
+    decided_with: Version
+    """The present version, before this label is counted."""
+
+
+class Turn:
+    """One partition's share of a step."""
+
+    def __init__(self, state: State, partition: int, counts: StepCounts, explain: int = 0) -> None:
+        self.state, self.partition, self.counts = state, partition, counts
+        self.model, self.ledger = state.model, state.ledgers[partition]
+        self.reader = state.model.reader
+        self.negative = state.model.classes[1] if len(state.model.classes) == 2 else None
+        self.began_with = state.model.version()
+        self.decisions: list[Decision] = []
+        self.order: list[int] = [0]
+        """Run lengths of examples and labels consumed, examples first."""
+        self.of_labels = False
+        """Whether the last run is of labels."""
+        self.newest = [-1, -1]
+        """Largest record time consumed of examples and of labels."""
+        self.outputs: list[Outgoing] = []
+        self.explaining = Explaining(explain)
+        self.bytes = 0
+        """To be written so far; small decisions aside, whose number the allowance limits."""
+        self.ledger.begin()
+        self.tallies = self.ledger.tallies
+        self.counting = Counting(self.tallies, counts, self.negative)
+        self.sizes = Sizes(state.model, state.limits)
+        self.issued = state.settings.learner.delay_policy == "issued"
+
+    def run(self, merge: Merge, drained: Collection[Side], allowance: int, room: int) -> None:
+        """Steps 1 to 5 of the ledger's rules, record after record, while the allowance lasts.
+
+        It ends, too, once what is to be written takes `room` bytes; so one record is always taken.
+        """
+        ledger, waiting, most = self.ledger, self.ledger.waiting, self.ledger.max_waiting
+        for record in merge.take(self.partition, drained):
+            time_ms = record.timestamp_ms
+            if time_ms > ledger.stream_time:  # noqa: PLR1730 - a call for each record would be dear
+                ledger.stream_time = time_ms
+            if ledger.stream_time > ledger.quiet_until and not ledger.quiet():
+                allowance = self._clear_away(allowance, room)
+                if allowance <= 0:  # the record waits for the next step, at the time that it brought
+                    merge.put_back(record)
+                    return
+            self._consume(record, time_ms)
+            while len(waiting) > most and (oldest := ledger.oldest_example()) is not None:
+                self._give_up(oldest, "evicted")
+            allowance -= 1
+            if allowance <= 0 or self.bytes >= room:
+                return
+
+    def _clear_away(self, allowance: int, room: int) -> int:
+        """Take what is overdue from the ledger; returns what is left of the allowance."""
+        ledger = self.ledger
+        while allowance > 0 and (late := ledger.overdue_example()) is not None:
+            self._give_up(late, "expired")
+            allowance -= 1
+        while allowance > 0 and (alone := ledger.overdue_label()) is not None:
+            self._unmatched(alone.id)
+            allowance = 0 if self.bytes >= room else allowance - 1
+        return allowance
+
+    def _write(self, record: Outgoing) -> None:
+        self.outputs.append(record)
+        self.bytes += len(record.value or b"")
+
+    def close(self, outputs: list[Outgoing]) -> Position:
+        """Add this turn's records to the step's, `outcomes` last; returns where the partition stands."""
+        ledger, marks = self.ledger, self.ledger.marks()
+        self.counting.close(self.decisions, sum(self.order[0::2]), sum(self.order[1::2]))
+        streams: tuple[Stream, Stream] = ("examples", "labels")
+        for stream, newest in zip(streams, self.newest, strict=True):
+            if newest >= self.counts.newest.get(stream, 0):
+                self.counts.newest[stream] = newest
+        outputs += self.outputs
+        self.counts.mistakes_told += self.explaining.told
+        outputs += written(
+            self.partition,
+            self.began_with,
+            self.decisions,
+            self.order,
+            ledger,
+            marks,
+            self.state.limits.outcomes,
+        )
+        return Position(ledger.examples_next, ledger.labels_next, encode(marks).decode())
+
+    def _consume(self, record: Record, time_ms: int) -> None:
+        is_label = record.topic == "labels"
+        if is_label is self.of_labels:
+            self.order[-1] += 1
+        else:
+            self.of_labels = is_label
+            self.order.append(1)
+        if time_ms > self.newest[is_label]:  # noqa: PLR1730 - as above
+            self.newest[is_label] = time_ms
+        offset = record.offset
+        try:
+            if is_label:
+                self.ledger.labels_next = offset + 1
+                self._label(record, offset, time_ms)
+            else:
+                self.ledger.examples_next = offset + 1
+                self._example(record, offset, time_ms)
+        except BadRecord as fault:
+            self._invalid(record, fault)
+
+    # --- examples ---------------------------------------------------------------------------------
+
+    def _example(self, record: Record, offset: int, time_ms: int) -> None:
+        model, ledger = self.model, self.ledger
+        identity, raw = self.reader.example(record)
+        x = model.features(raw)
+        self.sizes.check(record, raw)
+        if identity in ledger.waiting or identity in ledger.remembered:
+            self.decisions.append(Decision("duplicate", identity, offset))
+            return
+        score = model.score(x)
+        predicted = model.predict(score)
+        one, many = (score, UNSET) if isinstance(score, float) else (UNSET, score)
+        prediction = encode(
+            Prediction(
+                id=identity,
+                prediction=predicted,
+                score=one,
+                scores=many,
+                features=Raw(raw),
+                source=offset,
+                at=ledger.stream_time,
+                model=model.encoded_version(),  # type: ignore[arg-type]
+            )
+        )
+        self._write(Outgoing("predictions", self.partition, record.key, prediction, record.headers))
+        entry = Waiting(
+            identity,
+            offset,
+            ledger.stream_time,
+            predicted,
+            model.epoch,
+            raw,
+            ledger.predictions_end,
+            ledger.outcomes_end,
+            model.folded(),
+        )
+        ledger.wait(entry)
+        if predicted is not None:
+            self.counts.predicted[spelled(predicted)] += 1
+        self.counts.margins.append(confidence(score))
+        if time_ms >= 0:
+            self.counts.predicted_record_ms.append(time_ms)
+        if identity in ledger.parked:
+            early = ledger.unpark(identity)
+            self._apply(entry, early.offset, early.label)
+
+    def _give_up(self, entry: Waiting, outcome: Literal["expired", "evicted"]) -> None:
+        self.ledger.resolve(entry.id, None)
+        self.decisions.append(Decision(outcome, entry.id, entry.source))
+
+    # --- labels -----------------------------------------------------------------------------------
+
+    def _label(self, record: Record, offset: int, time_ms: int) -> None:
+        ledger = self.ledger
+        identity, label, carried = self.reader.label(record)
+        new_class = self._must_be_few(label)
+        if carried is not None:  # checked whether or not it is needed: what a record is worth is its own
+            self.model.features(carried.features)
+            self.sizes.check_carried(carried.features)
+        if new_class is not None:
+            self.sizes.check_classes(*new_class, self.state.settings.batch.max_records)
+        waiting = ledger.waiting.get(identity)
+        if waiting is not None:
+            if time_ms >= 0:
+                self.counts.label_delays.append(max(0, time_ms - waiting.at) / 1000)
+            self._apply(waiting, offset, label)
+            return
+        resolved = ledger.remembered.get(identity)
+        if resolved is not None and resolved.label is None:
+            if carried is not None:
+                self._apply_late(identity, offset, label, carried)
+            else:
+                self._decide_label("expired", identity, offset, label)
+            return
+        known = resolved or ledger.parked.get(identity)
+        if known is not None:
+            again: LabelOutcome = "duplicate" if known.label == label else "conflict"
+            self._decide_label(again, identity, offset, label)
+            return
+        ledger.park(identity, offset, label, carried)
+        self.bytes += 0 if carried is None else len(carried.features)
+        self.decisions.append(
+            Decision(
+                "parked",
+                identity,
+                None,
+                offset,
+                label,
+                None if carried is None else carried.predicted,
+                ledger.stream_time,
+                UNSET if carried is None else Raw(carried.features),
+            )
+        )
+        surplus = ledger.surplus_label()
+        if surplus is not None:
+            self._unmatched(surplus.id)
+
+    def _must_be_few(self, label: LabelValue) -> tuple[int, int] | None:
+        """Of a label of a new open class: how many there are with it, and the bytes of their names.
+
+        Raises BadRecord for one too many; once it is parked or applied it counts, and is never refused.
+        """
+        if self.model.classes:
+            return None
+        name, applied, parked = spelled(label), self.tallies.life.actual, self.ledger.parked_classes
+        if name in applied or name in parked:
+            return None
+        return with_one_more(name, applied, parked, self.state.settings.labels.max_classes)
+
+    def _apply(self, entry: Waiting, label_offset: int, label: LabelValue) -> None:
+        self._judge(entry, label)
+        self.decisions.append(
+            Decision("applied", entry.id, entry.source, label_offset, label, entry.predicted)
+        )
+
+    def _apply_late(self, identity: str, label_offset: int, label: LabelValue, carried: Carried) -> None:
+        """From the label record's own content: what epoch made that prediction is not known."""
+        features, predicted = carried
+        entry = Waiting(identity, label_offset, self.ledger.stream_time, predicted, NO_EPOCH, features, 0, 0)
+        self.bytes += len(features)
+        self._judge(entry, label, late=True)
+        self.decisions.append(
+            Decision("applied_late", identity, None, label_offset, label, predicted, None, Raw(features))
+        )
+
+    def _judge(self, entry: Waiting, label: LabelValue, *, late: bool = False) -> None:
+        """Count what was published, learn if that is due, and resolve the id."""
+        model, ledger = self.model, self.ledger
+        mistaken = self.counting.judged(
+            label,
+            entry.predicted,
+            of_epoch=entry.epoch == model.epoch,
+            outstanding=len(ledger.waiting),
+        )
+        ledger.resolve(entry.id, label)
+        if mistaken:
+            self.explaining.mistake(model, self.partition, entry, label, ledger.stream_time)
+        self._learn(entry, label, mistaken, late=late)
+
+    def _learn(self, entry: Waiting, label: LabelValue, mistaken: bool, *, late: bool) -> None:
+        """Count the label, and update where that is due."""
+        model = self.model
+        due = self._due(entry, label, mistaken)
+        model.labelled(self.partition)
+        if due is None:
+            return
+        n = model.learn(self.partition, due.x, label, due.predicted, due.behind)
+        self.counting.updated(demoted=label == self.negative)
+        update = Update(
+            model.epoch,
+            n,
+            list(model.clock),
+            entry.id,
+            label,
+            due.predicted,
+            Raw(entry.features),
+            entry.source,
+            due.decided_with,
+            due.behind,
+            late=late,
+        )
+        self._write(Outgoing("updates", self.partition, entry.id.encode(), encode(update)))
+
+    def _due(self, entry: Waiting, label: LabelValue, mistaken: bool) -> _Due | None:
+        """The update that is due, or None: the only place where that is decided."""
+        model = self.model
+        try:
+            x = model.features(entry.features)
+        except BadRecord:  # predicted in an older epoch, whose settings took what these do not
+            return None
+        if not self.reader.knows(label):  # parked in an older epoch, which had other classes
+            return None
+        must, predicted = model.decide(x, label)
+        behind = 0
+        if self.issued and entry.epoch == model.epoch:
+            must, predicted, behind = mistaken, entry.predicted, model.folded() - entry.updates
+        return _Due(x, predicted, behind, model.version()) if must else None
+
+    def _unmatched(self, identity: str) -> None:
+        """No example came for a parked label."""
+        entry = self.ledger.unpark(identity)
+        if entry.carried is not None:
+            self._apply_late(entry.id, entry.offset, entry.label, entry.carried)
+        else:
+            self._decide_label("unmatched", entry.id, entry.offset, entry.label)
+
+    def _decide_label(self, outcome: LabelOutcome, identity: str, offset: int, label: LabelValue) -> None:
+        self.decisions.append(Decision(outcome, identity, None, offset, label))
+
+    # --- both -------------------------------------------------------------------------------------
+
+    def _invalid(self, record: Record, fault: BadRecord) -> None:
+        stream: Stream = "labels" if record.topic == "labels" else "examples"
+        if stream == "labels":
+            self.decisions.append(Decision("invalid", None, None, record.offset))
+        else:
+            self.decisions.append(Decision("invalid", None, record.offset))
+        self.counts.rejected[stream, fault.reason] += 1
+        self._write(dead_letter(record, fault, self.state.limits.dead_letters))
+
+
+def confidence(score: Score) -> float:
+    """Distance from the decision: |score|, or how far the best class is ahead of the next."""
+    if isinstance(score, float):
+        return abs(score)
+    best = sorted(score)[-2:]
+    return best[-1] - best[0] if len(best) == 2 else 0.0

@@ -1,0 +1,86 @@
+"""Whatever a record can lead to must fit its topic: sized before predicting, never found out at sending."""
+
+from dataclasses import dataclass
+
+from mistakebound.core.faults import BadRecord
+from mistakebound.core.ledger.ledger import zero
+from mistakebound.core.messages.dead_letters import record_bytes
+from mistakebound.core.messages.inputs import ID_BYTES
+from mistakebound.core.messages.schema import Tallies, encode
+from mistakebound.core.model.model import Model
+from mistakebound.core.records import Record
+
+PER_PARTITION_BYTES = 42
+"""A version vector's largest entry: two numbers of 20 digits and their commas."""
+FIXED_BYTES = 400
+"""Everything else in a prediction or update: names, numbers, score."""
+COUNT_BYTES = 13
+"""A count of one partition, at most."""
+SUMMARY_BYTES = len(encode(Tallies(zero(), zero()))) + 40 * COUNT_BYTES + 400
+"""The last `outcomes` record of a turn without classes, versions, decisions and `order`: 36 counts and names."""
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """Largest record, in bytes, that each output topic is sure to take."""
+
+    predictions: int = 1_000_000
+    outcomes: int = 1_000_000
+    updates: int = 1_000_000
+    dead_letters: int = 1_000_000
+
+
+class Sizes:
+    """What a prediction or update of this model can take beside the example's own bytes, at most."""
+
+    def __init__(self, model: Model, limits: Limits) -> None:
+        self._limits = limits
+        self._version = PER_PARTITION_BYTES * model.partitions
+        # An id of control characters is escaped six-fold; labels are the true and the predicted one.
+        self._beside = 6 * ID_BYTES + 2 * model.class_bytes + model.score_bytes + self._version + FIXED_BYTES
+        self._fixed = record_bytes(None, None, ()) + self._beside + self._version
+        self._surely_fits = min(limits.predictions, limits.updates) - self._fixed
+
+    def check(self, record: Record, features: bytes) -> None:
+        """Raises BadRecord for an example whose prediction or update could be too large."""
+        if not record.headers and len(features) + len(record.key or b"") <= self._surely_fits:
+            return
+        body = len(features) + self._beside
+        prediction = record_bytes(record.key, None, record.headers) + body
+        update = record_bytes(None, None, ()) + body + self._version
+        for topic, size, largest in (
+            ("predictions", prediction, self._limits.predictions),
+            ("updates", update, self._limits.updates),
+        ):
+            if size > largest:
+                raise BadRecord(
+                    "oversize",
+                    f"the example could need {size} bytes in {topic}, which takes {largest}; "
+                    "send fewer features, or raise max.message.bytes",
+                )
+
+    def check_classes(self, classes: int, names: int, records: int) -> None:
+        """Raises BadRecord where so many open classes would make the tallies too large for `outcomes`.
+
+        `names`: bytes of their names as JSON; `records`: most in a step, each perhaps a run of its own.
+        """
+        tallies = 2 * (names + (COUNT_BYTES + 2) * classes)
+        size = record_bytes(None, None, ()) + SUMMARY_BYTES + self._version + 2 * records + tallies
+        if size > self._limits.outcomes:
+            raise BadRecord(
+                "oversize",
+                f"with one more class the tallies could need {size} bytes in outcomes, which takes "
+                f"{self._limits.outcomes}; raise max.message.bytes, send fewer or shorter classes, or lower "
+                "batch.max_records",
+            )
+
+    def check_carried(self, features: bytes) -> None:
+        """Raises BadRecord for a label whose own content could be too much for a decision or an update."""
+        size = len(features) + self._fixed
+        for topic, largest in (("outcomes", self._limits.outcomes), ("updates", self._limits.updates)):
+            if size > largest:
+                raise BadRecord(
+                    "oversize",
+                    f"the label's own content could need {size} bytes in {topic}, which takes {largest}; "
+                    "send fewer features, or raise max.message.bytes",
+                )

@@ -1,0 +1,53 @@
+"""What a worker holds: one model, and the ledger of each partition it owns."""
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
+
+from mistakebound.core.ledger.ledger import Ledger
+from mistakebound.core.model.model import Model
+from mistakebound.core.records import Topic
+from mistakebound.core.step.facts import PartitionTotals
+from mistakebound.core.step.sizes import Limits
+from mistakebound.settings import Settings
+
+
+@dataclass(slots=True)
+class State:
+    """All that a worker holds: one model, and the ledgers of the partitions it owns."""
+
+    settings: Settings
+    model: Model
+    ledgers: dict[int, Ledger]
+    limits: Limits = field(default_factory=Limits)
+
+    def rollback(self, partitions: Collection[int]) -> None:
+        """Take back the last step, which touched these partitions; a second time, the one before it."""
+        self.model.rollback()
+        for partition in partitions:
+            self.ledgers[partition].rollback()
+
+    def committed(self, ends: Mapping[tuple[Topic, int], int]) -> None:
+        """A step is committed; `ends` = next offset of each output written. The next one may be made already."""
+        for (topic, partition), end in ends.items():
+            if topic == "predictions":
+                self.ledgers[partition].predictions_end = end
+            elif topic == "outcomes":
+                self.ledgers[partition].outcomes_end = end
+
+    def totals(self, partition: int) -> PartitionTotals:
+        """The partition's durable counts."""
+        ledger = self.ledgers[partition]
+        life, oldest = ledger.tallies.life, ledger.oldest_example()
+        return PartitionTotals(
+            examples=life.examples["labelled"]
+            + life.examples["expired"]
+            + life.examples["evicted"]
+            + len(ledger.waiting),
+            labelled=life.judged,
+            mistakes=life.mistakes,
+            baseline_mistakes=life.majority_mistakes,
+            updates=ledger.tallies.epoch.updates,
+            waiting=len(ledger.waiting),
+            parked=len(ledger.parked),
+            oldest_waiting_ms=None if oldest is None else oldest.at,
+        )

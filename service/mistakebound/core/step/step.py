@@ -1,0 +1,62 @@
+"""One step: records in, one transaction out. Deterministic; no I/O, no clock.
+
+It changes the state it is given and journals what it changed, so that `State.rollback` takes a step
+back whose transaction was given up.
+"""
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+
+from mistakebound.core.records import Outgoing, Position, Transaction
+from mistakebound.core.step.counting import StepCounts
+from mistakebound.core.step.facts import PartitionTotals, StepFacts
+from mistakebound.core.step.merge import Merge, Side
+from mistakebound.core.step.partition_step import Turn
+from mistakebound.core.step.state import State
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """What a step wants to happen, and what it did."""
+
+    transaction: Transaction
+    facts: StepFacts
+    totals: Mapping[int, PartitionTotals]
+    """Of each partition touched, with this step."""
+    consumed: int
+
+    @property
+    def partitions(self) -> tuple[int, ...]:
+        """Partitions touched."""
+        return tuple(self.totals)
+
+
+def step(
+    state: State, merge: Merge, drained: Collection[Side], max_records: int, explain: int = 0
+) -> Step | None:
+    """Take up to about `max_records` records, expiries and unparkings; None when nothing can be taken.
+
+    No more is taken once `batch.max_bytes` are to be written, shared out among the partitions alike.
+
+    `drained`: empty sides known to have nothing more (see `Merge.dry`). `explain`: scores of single features
+    that may be taken to explain mistakes (`service/mistakebound/core/step/explain.py`); it changes nothing else.
+    """
+    partitions = [p for p in merge.buffered() if merge.peek(p, drained) is not None]
+    if not partitions:
+        return None
+    state.model.begin()
+    counts = StepCounts()
+    outputs: list[Outgoing] = []
+    positions: dict[int, Position] = {}
+    allowance = max(1, max_records // len(partitions))
+    room = state.settings.batch.max_bytes // len(partitions)
+    for partition in partitions:
+        turn = Turn(state, partition, counts, explain // len(partitions))
+        turn.run(merge, drained, allowance, room)
+        positions[partition] = turn.close(outputs)
+    return Step(
+        Transaction(outputs, positions),
+        counts.facts(),
+        {partition: state.totals(partition) for partition in partitions},
+        sum(counts.consumed.values()),
+    )

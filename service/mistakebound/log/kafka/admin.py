@@ -1,0 +1,164 @@
+"""Topics, watermarks and the group, seen from outside the group."""
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from functools import partial
+from typing import Any
+
+from kafka.admin import ConfigResource, ConfigResourceType, MemberToRemove
+from kafka.errors import (
+    KafkaConnectionError,
+    KafkaError,
+    NodeNotReadyError,
+    TopicAuthorizationFailedError,
+    UnknownBrokerIdError,
+)
+from kafka.protocol.consumer import OffsetSpec
+
+from mistakebound.core.records import TOPICS, Topic
+from mistakebound.log.kafka.auth_errors import refusal
+from mistakebound.log.kafka.connect import Connection, Names
+from mistakebound.log.kafka.errors import denied, translated
+from mistakebound.log.kafka.watchdog import Watchdog
+from mistakebound.log.protocol import Refused, TopicDescription
+
+CALL_S = 60.0
+CONNECT_S = 15.0
+ALWAYS: Mapping[str, str] = {"cleanup.policy": "delete", "message.timestamp.type": "CreateTime"}
+FOREVER: Mapping[str, str] = {"retention.ms": "-1", "retention.bytes": "-1"}
+
+
+class Admin:
+    """Everything that needs neither the group nor a transaction. Not thread-safe."""
+
+    def __init__(self, connection: Connection, names: Names, watchdog: Watchdog) -> None:
+        self._group = connection.group
+        self._names = names
+        self._watchdog = watchdog
+        self._client = connection.admin()
+
+    def counts(self) -> dict[Topic, int]:
+        """Partition count of each logical topic that exists."""
+        return {topic: len(found["partitions"]) for topic, found in self._topics().items()}
+
+    def partitions(self) -> int:
+        """The one count of all six topics; Refused where one is missing or differs."""
+        counts = self.counts()
+        if len(counts) < len(TOPICS) or len(set(counts.values())) > 1:
+            listed = ", ".join(
+                f"{self._names.to_broker[topic]} {counts.get(topic, 'is missing')}" for topic in TOPICS
+            )
+            raise Refused(
+                f"the topics need equal partition counts: {listed}; make the missing ones with "
+                "`mistakebound topics create --set log.partitions=N`; a count cannot be changed under a "
+                "prefix, take another prefix"
+            )
+        return counts["examples"]
+
+    def describe(self, wanted: Sequence[Topic] = TOPICS) -> dict[Topic, TopicDescription | None]:
+        """Each logical topic as it is now; None where it is missing."""
+        topics = self._topics(wanted)
+        resources = [ConfigResource(ConfigResourceType.TOPIC, each["name"]) for each in topics.values()]
+        configs: Mapping[str, Any] = {}
+        if resources:
+            ask = partial(self._client.describe_configs, resources, config_filter="all")
+            configs = self._ask("describe the topics' settings", ask)["topic"]
+        return {topic: self._description(topics.get(topic), configs) for topic in wanted}
+
+    def create_topics(self, partitions: int, config: Mapping[Topic, Mapping[str, str]]) -> list[str]:
+        """Create what is missing, with record times as written and `updates` kept for ever."""
+        there = self._topics()
+        wanted = {
+            self._names.to_broker[topic]: {
+                "num_partitions": partitions,
+                "configs": {**ALWAYS, **(FOREVER if topic == "updates" else {}), **config.get(topic, {})},
+            }
+            for topic in TOPICS
+            if topic not in there
+        }
+        if wanted:
+            ask = partial(self._client.create_topics, wanted, wait_for_metadata=True)
+            names = ", ".join(wanted)
+            self._ask(f"create the topics {names}", ask, f"Create on topic {names}", "Create on cluster")
+        return list(wanted)
+
+    def low_watermark(self, topic: Topic, partition: int) -> int:
+        """Offset of the oldest record still kept."""
+        return self._offset(topic, partition, OffsetSpec.EARLIEST)
+
+    def high_watermark(self, topic: Topic, partition: int) -> int:
+        """Offset after the newest record, committed or not."""
+        return self._offset(topic, partition, OffsetSpec.LATEST)
+
+    def evict(self, client_id: str) -> None:
+        """Remove a dead predecessor from the group at once, instead of after its session times out.
+
+        Where that fails, the time-out does it.
+        """
+        try:
+            groups = self._client.describe_groups([self._group])
+            members = groups[self._group]["members"]
+            self._remove([each["member_id"] for each in members if each["client_id"] == client_id])
+        except (KafkaError, KeyError):
+            return
+
+    def remove(self, member: str) -> None:
+        """Have a member leave the group that cannot say so itself. Where that fails, its session times out."""
+        with suppress(KafkaError):
+            self._remove([member])
+
+    def _remove(self, members: Sequence[str]) -> None:
+        if members:
+            self._client.remove_group_members(self._group, [MemberToRemove(each) for each in members])
+
+    def max_message_bytes(self, topic: Topic) -> int:
+        """The topic's `max.message.bytes`."""
+        described = self.describe([topic])[topic]
+        if described is None:
+            raise Refused(
+                f"topic {self._names.to_broker[topic]} is missing; make it with `mistakebound topics create`"
+            )
+        return int(described.config["max.message.bytes"])
+
+    def close(self) -> None:
+        self._client.close()
+
+    def _ask(self, doing: str, call: Callable[[], Any], *rights: str) -> Any:
+        # This client, unlike the others, gives up at once while it is not connected, or knows a leader by its
+        # number alone.
+        end = time.monotonic() + CONNECT_S
+        with self._watchdog.limit(CALL_S, doing), translated(doing, *rights):
+            while True:
+                try:
+                    return call()
+                except (NodeNotReadyError, KafkaConnectionError, UnknownBrokerIdError) as error:
+                    if time.monotonic() > end or refusal(error) is not None:
+                        raise
+                    time.sleep(0.1)
+
+    def _topics(self, wanted: Sequence[Topic] = TOPICS) -> dict[Topic, Any]:
+        names = [self._names.to_broker[topic] for topic in wanted]
+        found = self._ask("look up the topics", partial(self._client.describe_topics, names))
+        # To whom may not see a topic the broker does not say whether there is one.
+        unseen = [each["name"] for each in found if each["error_code"] == TopicAuthorizationFailedError.errno]
+        if unseen:
+            right = f"Describe on topic {', '.join(unseen)} (Read and Write include it)"
+            raise denied("look up the topics", right)
+        return {self._names.to_logical[each["name"]]: each for each in found if each["partitions"]}
+
+    def _description(self, found: Any, configs: Mapping[str, Any]) -> TopicDescription | None:
+        if found is None:
+            return None
+        name = found["name"]
+        config = {key: str(entry["value"]) for key, entry in configs.get(name, {}).items()}
+        if not config:  # the client drops the broker's answer that we may not ask
+            raise denied("describe the topics' settings", f"DescribeConfigs on topic {name}")
+        return TopicDescription(name, str(found.get("topic_id", "")), len(found["partitions"]), config)
+
+    def _offset(self, topic: Topic, partition: int, spec: Any) -> int:
+        place = self._names.at(topic, partition)
+        ask = partial(self._client.list_partition_offsets, {place: spec}, timeout_ms=10_000)
+        doing = f"ask for the ends of {place.topic}-{partition}"
+        answer = self._ask(doing, ask, f"Describe on topic {place.topic}")
+        return int(answer[place].offset)

@@ -1,0 +1,146 @@
+"""Records written and read as whole batches of the client, instead of one call for each record.
+
+kafka-python 3.0.12 spends most of a record's time on what is the same for all of them: it checks types,
+takes locks, makes a future and asks for the time once a record. Here its own batches are filled, and
+handed to its own accumulator; sequence numbers, retries, compression and acknowledgements stay its own.
+What is read goes its way up to the batch: sums, aborted transactions and markers are found as it finds
+them, and only the records inside are decoded here.
+"""
+
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import partial
+from typing import Any
+
+from kafka import TopicPartition
+from kafka.consumer.fetcher import Fetcher, IsolationLevel
+from kafka.errors import CorruptRecordError, KafkaTimeoutError
+from kafka.producer.producer_batch import ProducerBatch
+from kafka.record.memory_records import MemoryRecordsBuilder
+
+from mistakebound.core.records import Outgoing, Record, Topic
+from mistakebound.log.kafka.record_format import decoded, encoded
+
+MAGIC = 2
+"""The format of batches since Kafka 0.11."""
+
+
+# --- writing ----------------------------------------------------------------------------------------
+
+
+def send(producer: Any, place: TopicPartition, records: Sequence[Outgoing]) -> list[ProducerBatch]:
+    """Hand the records of one partition over, in order; returns the batches that hold them."""
+    producer.partitions_for(place.topic)  # waits for what the broker tells of a topic not met before
+    accumulator = producer._accumulator
+    batches = list(_batches(producer, place, records))
+    producer._transaction_manager.maybe_add_partition_to_transaction(place)
+    with accumulator._tp_lock(place):
+        accumulator._batches[place].extend(batches)
+        for batch in batches:
+            accumulator._incomplete.add(batch)
+    producer._sender.wakeup()
+    return batches
+
+
+def end_of(batch: ProducerBatch) -> int:
+    """Offset after the last record of a batch that was flushed. Raises what became of it otherwise."""
+    future = batch.produce_future
+    if not future.is_done:
+        raise KafkaTimeoutError(f"a batch for {batch.topic_partition} was not acknowledged")
+    if future.exception is not None:
+        raise future.exception
+    offset, _, error_of = future.value
+    if error_of is not None:
+        raise error_of(0)
+    return int(offset) + int(batch.record_count)
+
+
+def _batches(producer: Any, place: TopicPartition, records: Iterable[Outgoing]) -> Iterator[ProducerBatch]:
+    config, now = producer._accumulator.config, round(time.time() * 1000)
+    size = config["batch_size"]
+    builder, buffer, count, first, newest = None, bytearray(), 0, 0, 0
+    for record in records:
+        stamp = now if record.timestamp_ms is None else record.timestamp_ms
+        one = encoded(count, stamp - first, record)
+        if builder is None or len(buffer) + len(one) > size:
+            if builder is not None:
+                yield _closed(place, builder, count, first, newest)
+            producer._ensure_valid_record_size(len(one))
+            builder = MemoryRecordsBuilder(MAGIC, config["compression_attrs"], size)
+            buffer, count, first, newest = builder._builder._buffer, 0, stamp, stamp
+            one = encoded(0, 0, record)
+        buffer += one
+        count += 1
+        newest = max(newest, stamp)
+    if builder is not None:
+        yield _closed(place, builder, count, first, newest)
+
+
+def _closed(place: TopicPartition, builder: Any, count: int, first: int, newest: int) -> ProducerBatch:
+    inner = builder._builder
+    inner._first_timestamp, inner._max_timestamp = first, newest
+    inner._num_records, inner._last_offset = count, count - 1
+    builder._next_offset = count
+    return ProducerBatch(place, builder)
+
+
+# --- reading ----------------------------------------------------------------------------------------
+
+
+def deliver_records(consumer: Any, to_logical: Mapping[str, Topic]) -> Any:
+    """The consumer, whose polls deliver the core's records from now on."""
+    consumer._fetcher.PartitionRecords = partial(_Fetched, to_logical)
+    return consumer
+
+
+class _Fetched(Fetcher.PartitionRecords):  # type: ignore[misc]
+    """What one fetch brought of one partition."""
+
+    def __init__(self, to_logical: Mapping[str, Topic], *arguments: Any, **named: Any) -> None:
+        super().__init__(*arguments, **named)
+        self._topic = to_logical[self.topic_partition.topic]
+
+    def _unpack_records(self, place: TopicPartition, records: Any, *_: Any) -> Iterator[Record]:
+        # One by one: a record that cannot be read must not take those before it with it.
+        while (batch := records.next_batch()) is not None:
+            if self.check_crcs and not batch.validate_crc():
+                raise CorruptRecordError(
+                    f"the batch of {place} at offset {batch.base_offset} fails its checksum"
+                )
+            if batch.magic != MAGIC:
+                yield from self._old(batch)
+                continue
+            if not self._hidden(batch):
+                self.bytes_read += batch.size_in_bytes
+                self.records_read += batch.records_count
+                for record in decoded(self._topic, place.partition, batch):
+                    self.next_fetch_offset = record.offset + 1
+                    yield record
+            self.next_fetch_offset = batch.next_offset
+        self.drain()
+
+    def _hidden(self, batch: Any) -> bool:
+        """Whether the batch is a marker, or of a transaction that was aborted."""
+        self.leader_epoch = batch.leader_epoch
+        if self.isolation_level == IsolationLevel.READ_COMMITTED and batch.has_producer_id():
+            self._consume_aborted_transactions_up_to(batch.last_offset)
+            if self._contains_abort_marker(batch):
+                self.aborted_producer_ids.discard(batch.producer_id)
+            elif self._is_batch_aborted(batch):
+                return True
+        return bool(batch.is_control_batch)
+
+    def _old(self, batch: Any) -> Iterator[Record]:
+        """Records in a format from before Kafka 0.11, as a broker may still hold them."""
+        for old in batch:
+            if self.check_crcs and not old.validate_crc():
+                raise CorruptRecordError(f"the record at offset {old.offset} fails its checksum")
+            self.next_fetch_offset = old.offset + 1
+            yield Record(
+                self._topic,
+                self.topic_partition.partition,
+                old.offset,
+                -1 if old.timestamp is None else old.timestamp,
+                old.key,
+                old.value,
+            )

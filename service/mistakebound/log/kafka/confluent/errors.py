@@ -1,0 +1,74 @@
+"""librdkafka's errors in the log's own words."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from confluent_kafka import KafkaError, KafkaException
+
+from mistakebound.log.protocol import LogError, OffsetLost, Refused, Unreachable
+
+FENCED = frozenset(
+    {
+        KafkaError._FENCED,
+        KafkaError.PRODUCER_FENCED,
+        KafkaError.INVALID_PRODUCER_EPOCH,
+        KafkaError.FENCED_INSTANCE_ID,
+    }
+)
+STALE = frozenset(
+    {
+        KafkaError.ILLEGAL_GENERATION,
+        KafkaError.UNKNOWN_MEMBER_ID,
+        KafkaError.REBALANCE_IN_PROGRESS,
+    }
+)
+PASSING = frozenset({KafkaError._TRANSPORT, KafkaError._ALL_BROKERS_DOWN, KafkaError._TIMED_OUT})
+"""The client goes on by itself; deadlines are ours."""
+_LOST = frozenset({KafkaError._AUTO_OFFSET_RESET, KafkaError.OFFSET_OUT_OF_RANGE})
+_TURNED_AWAY = frozenset({KafkaError._AUTHENTICATION, KafkaError._SSL, KafkaError.SASL_AUTHENTICATION_FAILED})
+_DENIED = frozenset(
+    {
+        KafkaError.TOPIC_AUTHORIZATION_FAILED,
+        KafkaError.GROUP_AUTHORIZATION_FAILED,
+        KafkaError.TRANSACTIONAL_ID_AUTHORIZATION_FAILED,
+        KafkaError.CLUSTER_AUTHORIZATION_FAILED,
+    }
+)
+_UNKNOWN = frozenset(
+    {KafkaError.UNKNOWN_TOPIC_OR_PART, KafkaError._UNKNOWN_TOPIC, KafkaError._UNKNOWN_PARTITION}
+)
+
+
+def in_our_words(doing: str, error: KafkaError) -> LogError:
+    """What was done, what is wrong, what to do about it."""
+    code = error.code()
+    if code in _LOST:
+        return OffsetLost(f"{doing}: {error.str()}; records were deleted, or the topic was made anew")
+    if code in _TURNED_AWAY:
+        return Unreachable(
+            f"{doing}: {error.str()}; correct kafka.security_protocol, the kafka.ssl_* and kafka.sasl_* options"
+        )
+    if code in _DENIED:
+        return Refused(
+            f"{doing}: the broker does not allow it ({error.str()}); grant this user the rights in "
+            "deploy/security.md"
+        )
+    if code in _UNKNOWN:
+        return Refused(f"{doing}: {error.str()}; make the topics with `mistakebound topics create`")
+    return Unreachable(f"{doing}: {error.str()}")
+
+
+@contextmanager
+def translated(doing: str) -> Iterator[None]:
+    """Turn librdkafka's errors into the log's, with what was done in front."""
+    try:
+        yield
+    except KafkaException as error:
+        raise in_our_words(doing, cause_of(error)) from error
+
+
+def cause_of(error: KafkaException) -> KafkaError:
+    """The KafkaError that an exception carries."""
+    found = error.args[0]
+    assert isinstance(found, KafkaError)
+    return found

@@ -1,0 +1,197 @@
+"""From settings to clients: what a client is told, and what it means when none can be made.
+
+Guarantees:
+
+1. Every consumer reads committed records only, commits nothing by itself and never jumps to an end.
+2. All options that the user may give (`options.py`: TLS, SASL, buffers ...) reach every client that
+   knows them.
+3. A wrong address or a silent broker is an `Unreachable` that names it, within `bootstrap_timeout_ms`; a
+   broker that turns us away is one that says why, at once.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import kafka.errors as kafka_errors
+import kafka.record.util
+from kafka import KafkaAdminClient, KafkaConsumer, KafkaProducer, TopicPartition
+from kafka.coordinator.assignors.range import RangePartitionAssignor
+
+from mistakebound.core.records import TOPICS, Topic
+from mistakebound.log.kafka.auth_errors import TurnedAway, noting_client
+from mistakebound.log.kafka.options import checked
+from mistakebound.log.protocol import Misconfigured, Refused, Unreachable
+from mistakebound.settings import Settings
+
+SCHEME = "kafka://"
+CONFLUENT = "kafka+confluent://"
+"""The same brokers by way of librdkafka."""
+REQUEST_MS = 5_000
+DELIVERY_MS = 8_000
+TRANSACTION_MS = 10_000
+"""In this order: a batch is given up before the broker would abort the transaction around it."""
+
+Client = Callable[..., Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Names:
+    """Logical topics and their names on the broker, both ways."""
+
+    to_broker: Mapping[Topic, str]
+    to_logical: Mapping[str, Topic]
+
+    @classmethod
+    def of(cls, settings: Settings) -> "Names":
+        """Raise Refused where two logical topics share one name."""
+        to_broker: dict[Topic, str] = {topic: settings.topic_name(topic) for topic in TOPICS}
+        to_logical = {name: topic for topic, name in to_broker.items()}
+        if len(to_logical) < len(to_broker):
+            listed = ", ".join(f"{topic}={name}" for topic, name in to_broker.items())
+            raise Refused(f"topics must have names of their own; `topics.*` gives {listed}")
+        return cls(to_broker, to_logical)
+
+    def at(self, topic: Topic, partition: int) -> TopicPartition:
+        """The broker's name of one partition."""
+        return TopicPartition(self.to_broker[topic], partition)
+
+
+class Connection:
+    """Makes clients of one cluster. Holds no connection itself."""
+
+    def __init__(self, settings: Settings) -> None:
+        """Raise Misconfigured for options that cannot be used, Refused for a missing crc32c."""
+        if kafka.record.util.crc32c_c is None:
+            raise Refused(
+                "the native code of crc32c is missing, without it Kafka is read twenty times slower; "
+                "install `kafka-python[crc32c]` for this Python"
+            )
+        self.servers = servers_of(settings.log.url)
+        self.group = settings.group
+        self.given = checked(settings.kafka)
+
+    def admin(self, **ours: Any) -> Any:
+        """A client for topics, offsets and groups."""
+        return self._make(KafkaAdminClient, ours)
+
+    def reader(self) -> Any:
+        """A consumer outside any group, for reads by offset."""
+        return self._make(KafkaConsumer, {**_COMMITTED, "group_id": None, "fetch_max_wait_ms": 50})
+
+    def member(self, slot: str) -> Any:
+        """A consumer of the group, not yet subscribed."""
+        ours = {
+            **_COMMITTED,
+            "group_id": self.group,
+            "client_id": self.client_id(slot),
+            "partition_assignment_strategy": (RangePartitionAssignor,),
+            "max_poll_records": 4_000,
+            "session_timeout_ms": 10_000,
+            "heartbeat_interval_ms": 1_000,  # how soon a member hears that others come and go
+            "fetch_max_wait_ms": 100,
+        }
+        return self._make(KafkaConsumer, ours)
+
+    def observer(self) -> Any:
+        """A consumer that knows the group's positions and never joins it."""
+        return self._make(KafkaConsumer, {**_COMMITTED, "group_id": self.group})
+
+    def transactional(self, transactional_id: str) -> Any:
+        """A producer with stable id, not yet initialised."""
+        ours = {
+            **_WRITING,
+            "transactional_id": transactional_id,
+            "transaction_timeout_ms": TRANSACTION_MS,
+            # The broker still writes the last transaction's markers when the next one begins; the
+            # client then waits one whole backoff: 100 ms by default.
+            "retry_backoff_ms": 5,
+        }
+        return self._make(KafkaProducer, ours)
+
+    def plain(self) -> Any:
+        """A producer outside transactions; retries do not repeat records."""
+        return self._make(KafkaProducer, {**_WRITING, "linger_ms": 5})
+
+    def client_id(self, slot: str) -> str:
+        """How a slot's consumer calls itself; a successor knows its predecessor by it."""
+        return f"{self.group}-{slot}"
+
+    @property
+    def max_request_bytes(self) -> int:
+        """Largest request that producers send."""
+        return int(self.given.get("max_request_size", KafkaProducer.DEFAULT_CONFIG["max_request_size"]))
+
+    def options(self, client: Client, ours: Mapping[str, Any]) -> dict[str, Any]:
+        """All that `client` is told: our defaults, then the user's options, then what is guarded."""
+        known: Mapping[str, Any] = client.DEFAULT_CONFIG  # type: ignore[attr-defined]
+        given = {name: value for name, value in self.given.items() if name in known}
+        everywhere = {"bootstrap_servers": self.servers, "bootstrap_timeout_ms": 10_000}
+        return {**everywhere, "metadata_max_age_ms": 30_000, **ours, **given}
+
+    def _make(self, client: Client, ours: Mapping[str, Any]) -> Any:
+        options = self.options(client, ours)
+        # A client whose making fails leaves its sockets and its thread behind, and we ask again and again
+        # while a broker is away.
+        started: list[Any] = []
+
+        def start(**configs: Any) -> Any:
+            started.append(noting_client(**configs))
+            return started[-1]
+
+        try:
+            return client(**options, kafka_client=start)
+        except BaseException as error:
+            for each in started:
+                each.close()
+            if isinstance(error, _TELLING):
+                raise self._not_made(error, [each._manager.last for each in started], options) from error
+            raise
+
+    def _not_made(self, error: Exception, lasts: list[str], options: Mapping[str, Any]) -> Exception:
+        servers = ",".join(self.servers)
+        match error:
+            case TurnedAway():
+                return Unreachable(f"cannot connect to Kafka at {servers}: {error.args[0]}")
+            case kafka_errors.KafkaTimeoutError():
+                seconds = options["bootstrap_timeout_ms"] / 1000
+                last = next((f"; at last: {each}" for each in lasts if each), "")
+                protocol = options.get("security_protocol", "PLAINTEXT")
+                return Unreachable(
+                    f"no Kafka broker answers at {servers} within {seconds:g} s{last}; correct `log.url`, or "
+                    f"kafka.security_protocol, which is {protocol}, if the broker's listener has another"
+                )
+            case kafka_errors.KafkaConfigurationError() | ValueError() | TypeError() | AssertionError():
+                return Misconfigured(f"kafka-python does not take the options under [kafka]: {error}")
+            case _:
+                return Unreachable(f"cannot connect to Kafka at {servers}: {error!r}")
+
+
+_TELLING = (kafka_errors.KafkaError, OSError, ValueError, TypeError, AssertionError)
+_COMMITTED: Mapping[str, Any] = {
+    "isolation_level": "read_committed",
+    "enable_auto_commit": False,
+    "auto_offset_reset": "none",
+    "allow_auto_create_topics": False,
+}
+_WRITING: Mapping[str, Any] = {
+    "acks": "all",
+    "enable_idempotence": True,
+    "allow_auto_create_topics": False,
+    "batch_size": 262_144,
+    "request_timeout_ms": REQUEST_MS,
+    "delivery_timeout_ms": DELIVERY_MS,
+    "max_block_ms": 30_000,
+}
+
+
+def servers_of(url: str | None) -> list[str]:
+    """`kafka://host:9092,host2:9092` as a list of host:port."""
+    written = url or ""
+    scheme = next((each for each in (SCHEME, CONFLUENT) if written.startswith(each)), None)
+    servers = [each for each in written.removeprefix(scheme or "").split(",") if each]
+    if scheme is None or not servers or "/" in "".join(servers):
+        raise Misconfigured(
+            f"log.url is {url!r}; write it as kafka://host:9092, several hosts divided by commas"
+        )
+    return servers

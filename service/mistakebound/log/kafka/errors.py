@@ -1,0 +1,67 @@
+"""kafka-python's errors in the log's own words: what was done, what is wrong, what to do about it."""
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+
+import kafka.errors as kafka_errors
+
+from mistakebound.log.kafka.auth_errors import refusal
+from mistakebound.log.protocol import LogError, OffsetLost, Refused, Unreachable
+
+KINDS = {
+    kafka_errors.TopicAuthorizationFailedError: "topic",
+    kafka_errors.GroupAuthorizationFailedError: "group",
+    kafka_errors.TransactionalIdAuthorizationFailedError: "transactional id",
+    kafka_errors.ClusterAuthorizationFailedError: "cluster",
+}
+"""What each error of the broker's authorizer is about."""
+
+
+@contextmanager
+def translated(what: str | Callable[[], str], *rights: str) -> Iterator[None]:
+    """Turn kafka-python's errors into the log's, with `what` was done in front.
+
+    `rights` are what the broker must grant for it, such as `Read on topic examples`: told is the one that
+    is of the error's kind.
+    """
+    try:
+        yield
+    except LogError:
+        raise
+    except (kafka_errors.KafkaError, UnicodeDecodeError) as error:
+        doing = what if isinstance(what, str) else what()
+        if (reason := refusal(error)) is not None:
+            raise Unreachable(f"{doing}: {reason}") from error
+        if isinstance(error, kafka_errors.AuthorizationError):
+            raise denied(doing, _missing(error, rights)) from error
+        raise _in_our_words(doing, error) from error
+
+
+def _missing(error: Exception, rights: Sequence[str]) -> str:
+    kind = KINDS.get(type(error), "cluster")
+    return next((right for right in rights if f" on {kind} " in right), f"what it asks for on the {kind}")
+
+
+def _in_our_words(doing: str, error: Exception) -> LogError:
+    match error:
+        case UnicodeDecodeError() | kafka_errors.CorruptRecordError():
+            return Refused(
+                f"{doing}: a record there is damaged, or a header's name is not UTF-8 ({error}); take it "
+                "out of the topic, and see to it that its producer writes no more of them"
+            )
+        case kafka_errors.OffsetOutOfRangeError() | kafka_errors.LogTruncationError():
+            return OffsetLost(
+                f"{doing}: {error}; records were deleted before they were read, or the topic was made anew: "
+                "restore them, or take another log.prefix"
+            )
+        case kafka_errors.UnknownTopicOrPartitionError():
+            return Refused(f"{doing}: {error}; make the topics with `mistakebound topics create`")
+        case kafka_errors.RetriableError() | kafka_errors.UnknownBrokerIdError():
+            return Unreachable(f"{doing}: the broker did not answer in time ({error!r})")
+        case _:
+            return LogError(f"{doing}: {error!r}")
+
+
+def denied(doing: str, right: str) -> Refused:
+    """The broker knows us and does not allow it."""
+    return Refused(f"{doing}: the broker does not allow it; grant this user {right}; see deploy/security.md")

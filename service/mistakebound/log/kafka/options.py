@@ -1,0 +1,175 @@
+"""What stands under `[kafka]`: which options are not for the user, and whether TLS and SASL hold together.
+
+Guarantees:
+
+1. An option that the log's promises rest on, one that does not exist, and one that would have no effect
+   are refused by name.
+2. TLS files are read before any broker is asked, so that what is wrong with them is told by the option's
+   name, and nobody is ever asked for a key's password on the terminal.
+3. TLS and SASL options without the protocol that uses them are refused: whoever gives an authority does
+   not mean to talk in the clear.
+"""
+
+import ssl
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from kafka import KafkaAdminClient, KafkaConsumer, KafkaProducer
+
+from mistakebound.log.protocol import Misconfigured
+
+GUARDED: Mapping[str, str] = {
+    "bootstrap_servers": "it comes from `log.url`",
+    "group_id": "it comes from `worker.group`",
+    "client_id": "it names the worker's slot",
+    "group_instance_id": "the slot already fences",
+    "transactional_id": "it comes from `worker.group` and `worker.slot`",
+    "transaction_timeout_ms": "an open transaction holds up every reader",
+    "delivery_timeout_ms": "a batch must be given up before its transaction is",
+    "request_timeout_ms": "a request must be given up before its batch is",
+    "enable_auto_commit": "positions are committed with the results, or not at all",
+    "auto_commit_interval_ms": "positions are committed with the results, or not at all",
+    "default_offset_commit_callback": "positions are committed with the results, or not at all",
+    "auto_offset_reset": "a lost position is refused, never guessed",
+    "isolation_level": "only committed records count",
+    "check_crcs": "a damaged record must not pass",
+    "partition_assignment_strategy": "examples and labels of a partition must stay together",
+    "allow_auto_create_topics": "topics are made by `mistakebound topics create`",
+    "key_deserializer": "an error in it stops the client for ever",
+    "value_deserializer": "an error in it stops the client for ever",
+    "key_serializer": "records are written as they are",
+    "value_serializer": "records are written as they are",
+    "partitioner": "a key's partition is fixed by murmur2",
+    "enable_idempotence": "a repeated request must not repeat its records",
+    "acks": "a record is written when all replicas have it",
+    "retries": "a repeated request must not repeat its records",
+    "max_in_flight_requests_per_connection": "records keep their order",
+    "consumer_timeout_ms": "the log waits by its own deadlines",
+    "kafka_client": "the log rests on this client",
+    "ssl_context": "a file cannot hold it; give ssl_cafile, ssl_certfile and ssl_keyfile",
+    "ssl_ciphers": "the client pays no heed to it",
+    "sasl_oauth_token_provider": "a file cannot hold it",
+}
+"""Options that are not for the user, and why."""
+
+PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
+MECHANISMS = ("SCRAM-SHA-512", "SCRAM-SHA-256", "PLAIN", "GSSAPI", "AWS_MSK_IAM")
+WITH_PASSWORD = ("SCRAM-SHA-512", "SCRAM-SHA-256", "PLAIN")
+
+
+def checked(given: Mapping[str, Any]) -> dict[str, Any]:
+    """The options as they are. Raises Misconfigured with every problem found."""
+    problems = [*_not_for_the_user(given), *_protocol(given)]
+    if not problems:
+        problems = [*_sasl(given), *_tls(given)]
+    if problems:
+        raise Misconfigured("; ".join(problems))
+    return dict(given)
+
+
+def _not_for_the_user(given: Mapping[str, Any]) -> Iterator[str]:
+    known = {*KafkaConsumer.DEFAULT_CONFIG, *KafkaProducer.DEFAULT_CONFIG, *KafkaAdminClient.DEFAULT_CONFIG}
+    for name in given:
+        if name in GUARDED:
+            yield f"kafka.{name} ({GUARDED[name]}) is not for the user, remove it"
+        elif name not in known:
+            yield f"kafka.{name}: kafka-python has no such option; correct or remove it"
+
+
+def _protocol(given: Mapping[str, Any]) -> Iterator[str]:
+    protocol = given.get("security_protocol", "PLAINTEXT")
+    if protocol not in PROTOCOLS:
+        yield f"kafka.security_protocol = {protocol!r} does not exist; write one of {', '.join(PROTOCOLS)}"
+        return
+    for prefix, within in (("ssl_", ("SSL", "SASL_SSL")), ("sasl_", ("SASL_PLAINTEXT", "SASL_SSL"))):
+        idle = [f"kafka.{name}" for name in given if name.startswith(prefix) and name not in GUARDED]
+        if idle and protocol not in within:
+            yield (
+                f"{', '.join(idle)} would have no effect with kafka.security_protocol = {protocol!r}; set "
+                f"kafka.security_protocol to {' or '.join(within)}, or remove the options"
+            )
+
+
+def _sasl(given: Mapping[str, Any]) -> Iterator[str]:
+    if not str(given.get("security_protocol", "")).startswith("SASL_"):
+        return
+    mechanism = given.get("sasl_mechanism")
+    if mechanism not in MECHANISMS:
+        wrong = "is missing" if mechanism is None else f"= {mechanism!r} is not known"
+        yield f"kafka.sasl_mechanism {wrong}; write one of {', '.join(MECHANISMS)}"
+    elif mechanism in WITH_PASSWORD:
+        for name in ("sasl_plain_username", "sasl_plain_password"):
+            value = given.get(name)
+            if not isinstance(value, str) or not value:
+                wrong = "is missing" if value in (None, "") else "is not text"
+                yield f"kafka.{name} {wrong}, {mechanism} needs it{_FROM_FILE.get(name, '')}"
+
+
+_FROM_FILE = {
+    "sasl_plain_password": "; name its file in kafka.sasl_plain_password_file or "
+    "MISTAKEBOUND_KAFKA__SASL_PLAIN_PASSWORD_FILE"
+}
+
+
+def _tls(given: Mapping[str, Any]) -> Iterator[str]:
+    if given.get("ssl_certfile") is None:
+        for name in ("ssl_keyfile", "ssl_password"):
+            if given.get(name) is not None:
+                yield f"kafka.{name} has no effect without kafka.ssl_certfile; give both or none"
+    wrong = [problem for name in TLS_FILES if (problem := _unreadable(given, name)) is not None]
+    yield from wrong
+    if wrong:
+        return
+    for name in ("ssl_cafile", "ssl_crlfile"):
+        if given.get(name) is not None:
+            try:
+                ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT).load_verify_locations(given[name])
+            except ssl.SSLError:
+                yield f"kafka.{name} = {given[name]!r} holds nothing in PEM that it could be"
+    if given.get("ssl_certfile") is not None:
+        yield from _pair(given)
+
+
+TLS_FILES = ("ssl_cafile", "ssl_certfile", "ssl_keyfile", "ssl_crlfile")
+
+
+def _unreadable(given: Mapping[str, Any], name: str) -> str | None:
+    path = given.get(name)
+    if path is None:
+        return None
+    if not isinstance(path, str):
+        return f"kafka.{name} = {path!r} is not the name of a file"
+    try:
+        with Path(path).open("rb"):
+            return None
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) else error
+        return f"kafka.{name} = {path!r} cannot be read ({reason}); name a file that this user may read"
+
+
+def _pair(given: Mapping[str, Any]) -> Iterator[str]:
+    certificate, key, password = (given.get(name) for name in ("ssl_certfile", "ssl_keyfile", "ssl_password"))
+    asked = False
+
+    def answer() -> str:
+        # Without an answer of ours the client's own call would ask on the terminal.
+        nonlocal asked
+        asked = True
+        return str(password or "")
+
+    try:
+        ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT).load_cert_chain(str(certificate), key, answer)
+    except (ssl.SSLError, ValueError) as error:
+        where = "kafka.ssl_keyfile" if key is not None else "kafka.ssl_certfile"
+        if asked and not password:
+            yield f"the key in {where} = {key or certificate!r} is encrypted; set kafka.ssl_password"
+        elif asked:
+            yield f"kafka.ssl_password does not open the key in {where} = {key or certificate!r}"
+        elif getattr(error, "reason", "") == "KEY_VALUES_MISMATCH":
+            yield f"{where} = {key or certificate!r} is not the key of kafka.ssl_certfile = {certificate!r}"
+        else:
+            yield (
+                f"kafka.ssl_certfile = {certificate!r} with kafka.ssl_keyfile = {key!r} is no certificate "
+                "with its key in PEM; the certificate comes first in its file, then those that signed it"
+            )

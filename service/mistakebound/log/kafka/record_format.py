@@ -1,0 +1,98 @@
+"""Records as bytes of a batch, and back: Kafka's record format 2, without the batch's own header.
+
+Format: https://kafka.apache.org/documentation/#record
+"""
+
+from collections.abc import Iterator
+from typing import Any
+
+from kafka.errors import CorruptRecordError
+from kafka.record.util import encode_varint
+
+from mistakebound.core.records import Headers, Outgoing, Record, Topic
+
+
+def _spell(number: int) -> bytes:
+    spelled = bytearray()
+    encode_varint(number, spelled.append)
+    return bytes(spelled)
+
+
+_SMALL = tuple(_spell(number) for number in range(8_192))
+_NULL = _spell(-1)
+
+
+def _varint(number: int) -> bytes:
+    return _SMALL[number] if 0 <= number < len(_SMALL) else _spell(number)
+
+
+def encoded(place: int, delay_ms: int, record: Outgoing) -> bytes:
+    """One record as it stands in a batch, at this place and so long after the first one."""
+    key, value, headers = record.key, record.value, record.headers
+    front = b"\0" + _varint(delay_ms) + _varint(place) + _text(key)
+    size = _NULL if value is None else _varint(len(value))
+    back = _varint(len(headers))
+    for name, content in headers:
+        back += _text(name.encode()) + _text(content)
+    whole = len(front) + len(size) + len(value or b"") + len(back)
+    return b"".join((_varint(whole), front, size, value or b"", back))
+
+
+def _text(content: bytes | None) -> bytes:
+    return _NULL if content is None else _varint(len(content)) + content
+
+
+def decoded(topic: Topic, partition: int, batch: Any) -> Iterator[Record]:
+    """The records of one of the client's batches. Raises CorruptRecordError where its bytes are none."""
+    iter(batch)  # decompresses
+    buffer, at = bytes(batch._buffer), int(batch._pos)
+    base, first = int(batch.base_offset), int(batch.first_timestamp)
+    appended: int | None = batch.max_timestamp if batch.timestamp_type else None
+    try:
+        for _ in range(int(batch.records_count)):
+            size, at = _number(buffer, at)
+            end = at + size
+            delay, at = _number(buffer, at + 1)  # behind the attributes, of which there are none yet
+            place, at = _number(buffer, at)
+            key, at = _content(buffer, at)
+            value, at = _content(buffer, at)
+            count, at = _number(buffer, at)
+            headers: Headers = ()
+            for _ in range(count):
+                name, at = _content(buffer, at)
+                content, at = _content(buffer, at)
+                headers += (((name or b"").decode(), content),)
+            if at != end:
+                raise CorruptRecordError(
+                    f"the record at offset {base + place} is of another size than it says"
+                )
+            stamp = first + delay if appended is None else appended
+            yield Record(topic, partition, base + place, stamp, key, value, headers)
+    except (IndexError, ValueError) as error:
+        if isinstance(error, UnicodeDecodeError):
+            raise
+        raise CorruptRecordError(f"the batch at offset {base} cannot be read: {error!r}") from error
+
+
+def _number(buffer: bytes, at: int) -> tuple[int, int]:
+    """A signed number of at most 64 bits, and where it ends. Raises IndexError, ValueError."""
+    byte = buffer[at]
+    at += 1
+    found, shift = byte & 0x7F, 7
+    while byte > 0x7F:
+        if shift > 63:
+            raise ValueError("a number is longer than 64 bits")
+        byte = buffer[at]
+        at += 1
+        found |= (byte & 0x7F) << shift
+        shift += 7
+    return (found >> 1) ^ -(found & 1), at
+
+
+def _content(buffer: bytes, at: int) -> tuple[bytes | None, int]:
+    """Bytes with their length before them, and where they end; None where there are none."""
+    size, start = _number(buffer, at)
+    if size < 0:
+        return None, start
+    end = start + size
+    return buffer[start:end], end

@@ -1,0 +1,22 @@
+"""The newest record of a partition, found from its end."""
+
+from mistakebound.core.records import Record, Topic
+from mistakebound.log.protocol import Log
+
+FIRST_LOOK = 16
+"""Offsets; a transaction's marker takes one, so the very last is seldom a record."""
+
+
+def newest_record(log: Log, topic: Topic, partition: int) -> Record | None:
+    """The committed record with the largest offset; None where there is none."""
+    low, high = log.low_watermark(topic, partition), log.high_watermark(topic, partition)
+    span = FIRST_LOOK
+    while low < high:
+        start = max(low, high - span)
+        newest: Record | None = None
+        for record in log.read(topic, partition, start, high):
+            newest = record
+        if newest is not None or start == low:
+            return newest
+        span *= 4
+    return None

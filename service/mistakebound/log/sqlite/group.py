@@ -1,0 +1,69 @@
+"""A consumer group's positions and its fences."""
+
+import sqlite3
+from collections.abc import Iterable, Mapping
+
+from mistakebound.core.records import INPUTS, Position
+from mistakebound.log.protocol import Fenced, Refused
+from mistakebound.log.sqlite.database import Database
+from mistakebound.log.sqlite.rows import Side
+
+_METADATA_BYTES = 4_096
+_EPOCH = "SELECT epoch FROM fences WHERE transactional_id = ?"
+
+
+def take_fence(database: Database, transactional_id: str) -> int:
+    """Shut out all earlier holders of `transactional_id`; the epoch to show from now on."""
+    with database.transaction() as connection:
+        connection.execute(
+            "INSERT INTO fences VALUES (?, 1) ON CONFLICT DO UPDATE SET epoch = epoch + 1",
+            (transactional_id,),
+        )
+        epoch: int = connection.execute(_EPOCH, (transactional_id,)).fetchone()[0]
+        return epoch
+
+
+def check_fence(rows: Iterable[tuple[int]], transactional_id: str, epoch: int) -> None:
+    """Raise Fenced unless `rows` (of `fence_query`) show that `epoch` is still the newest."""
+    if [epoch] != [row[0] for row in rows]:
+        raise Fenced(f"another process took over {transactional_id!r} after this one; run only one of them")
+
+
+def fence_query(transactional_id: str) -> tuple[str, tuple[str]]:
+    """What to ask for `check_fence`, inside a transaction or outside."""
+    return _EPOCH, (transactional_id,)
+
+
+def committed(
+    database: Database, group: str, sides: Mapping[Side, int], partitions: Iterable[int]
+) -> dict[int, Position | None]:
+    """The group's position of each partition, both inputs as of one moment."""
+    found = {
+        side: (offset, metadata)
+        for side, offset, metadata in database.rows(
+            "SELECT side, next, metadata FROM positions WHERE consumer = ?", (group,)
+        )
+    }
+    positions: dict[int, Position | None] = {}
+    for partition in partitions:
+        examples, labels = (found.get(sides[topic, partition]) for topic in INPUTS)
+        positions[partition] = Position(examples[0], labels[0], examples[1]) if examples and labels else None
+    return positions
+
+
+def store(
+    connection: sqlite3.Connection, group: str, sides: Mapping[Side, int], positions: Mapping[int, Position]
+) -> None:
+    """Write positions within the open transaction. Metadata stays with the examples' side, as on Kafka."""
+    entries = []
+    for partition, position in positions.items():
+        if ("examples", partition) not in sides:
+            raise Refused(f"there is no partition {partition} to commit a position for")
+        size = len(position.metadata.encode())
+        if size > _METADATA_BYTES:
+            raise Refused(
+                f"the metadata of partition {partition} has {size:,} bytes, at most {_METADATA_BYTES:,} fit"
+            )
+        entries.append((group, sides["examples", partition], position.examples, position.metadata))
+        entries.append((group, sides["labels", partition], position.labels, ""))
+    connection.executemany("REPLACE INTO positions VALUES (?, ?, ?, ?)", entries)

@@ -1,0 +1,219 @@
+"""A set of topics in a sqlite database, as `mistakebound.log.protocol.Log`."""
+
+import json
+import time
+import uuid
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from types import TracebackType
+from typing import Self
+
+from mistakebound.core.records import TOPICS, Outgoing, Position, Record, Topic
+from mistakebound.log.protocol import OffsetLost, Refused, TopicDescription
+from mistakebound.log.sqlite import group, rows
+from mistakebound.log.sqlite.database import Database
+from mistakebound.log.sqlite.rows import Side
+from mistakebound.log.sqlite.session import SqliteSession
+from mistakebound.settings import Settings
+
+_CONFIG = {"cleanup.policy": "delete", "retention.ms": "-1", "message.timestamp.type": "CreateTime"}
+_APPEND_EVERY_S = 0.05
+_FOLLOW_SLEEP_S = 0.02
+_FOLLOW_EMPTY_S = 0.5
+
+
+class SqliteLog:
+    """Safe to share between threads; its sessions are not."""
+
+    def __init__(self, settings: Settings, database: Database) -> None:
+        self._database = database
+        self._group = settings.group
+        self._names: dict[Topic, str] = {topic: settings.topic_name(topic) for topic in TOPICS}
+        self._known_sides: dict[Side, int] = {}
+        self._closed = False
+
+    @property
+    def partitions(self) -> int:
+        described = self.describe()
+        counts = {self._names[topic]: found.partitions for topic, found in described.items() if found}
+        missing = sorted(self._names[topic] for topic, found in described.items() if not found)
+        if missing:
+            raise Refused(
+                f"{self._database.name} has no topic {', '.join(missing)}; run `mistakebound topics create`"
+            )
+        if len(set(counts.values())) > 1:
+            listed = ", ".join(f"{name} {count}" for name, count in sorted(counts.items()))
+            raise Refused(
+                f"the topics in {self._database.name} have unequal partition counts ({listed});"
+                " start with a new log.prefix"
+            )
+        return counts[self._names["examples"]]
+
+    def describe(self) -> dict[Topic, TopicDescription | None]:
+        found = {}
+        if self._database.exists():
+            found = {
+                name: TopicDescription(name, uid, partitions, json.loads(config))
+                for name, uid, partitions, config in self._database.rows(
+                    "SELECT name, uid, partitions, config FROM topics"
+                )
+            }
+        return {topic: found.get(name) for topic, name in self._names.items()}
+
+    def create_topics(self, partitions: int, config: Mapping[Topic, Mapping[str, str]]) -> list[str]:
+        if partitions < 1:
+            raise Refused(f"a topic cannot have {partitions} partitions; at least 1")
+        created = []
+        self._database.create()
+        with self._database.transaction() as connection:
+            for topic, name in self._names.items():
+                if connection.execute("SELECT 1 FROM topics WHERE name = ?", (name,)).fetchone():
+                    continue
+                number = connection.execute(
+                    "INSERT INTO topics (name, uid, partitions, config) VALUES (?, ?, ?, ?)",
+                    (name, uuid.uuid4().hex, partitions, json.dumps({**_CONFIG, **config.get(topic, {})})),
+                ).lastrowid
+                connection.executemany(
+                    "INSERT INTO sides (topic, partition) VALUES (?, ?)",
+                    [(number, partition) for partition in range(partitions)],
+                )
+                created.append(name)
+        return created
+
+    def low_watermark(self, topic: Topic, partition: int) -> int:
+        return self._watermarks((topic, partition))[0]
+
+    def high_watermark(self, topic: Topic, partition: int) -> int:
+        return self._watermarks((topic, partition))[1]
+
+    def read(
+        self,
+        topic: Topic,
+        partition: int,
+        start: int,
+        stop: int | None = None,
+        *,
+        wait_s: float = 30.0,  # noqa: ARG002
+    ) -> Iterator[Record]:
+        # Nobody waits here: the high watermark counts committed records only.
+        at = (topic, partition)
+        low, end = self._watermarks(at)
+        rows.check_within(at, start, low, end)
+        return self._read(at, start, end if stop is None else min(stop, end))
+
+    def follow(self, starts: Mapping[Side, int]) -> Generator[Sequence[Record]]:
+        positions = dict(starts)
+        for at, start in positions.items():
+            rows.check_within(at, start, *self._watermarks(at))
+        return self._follow(positions)
+
+    def append(self, records: Iterable[Outgoing]) -> int:
+        """As the protocol says; committed every 50 ms or 4,000 records, whichever comes first, so that a
+        slow iterable's records are seen as they come."""
+        sides, partitions = self._sides(), self.partitions
+        count, size, waiting, since = 0, 0, [], time.monotonic()
+        for record in records:
+            rows.check_size(record)
+            waiting.append(rows.placed(record, partitions))
+            size += len(record.value or b"")
+            if (
+                len(waiting) >= rows.CHUNK_ROWS
+                or size > rows.CHUNK_BYTES
+                or time.monotonic() - since > _APPEND_EVERY_S
+            ):
+                count += self._insert(sides, waiting)
+                size, waiting, since = 0, [], time.monotonic()
+        return count + self._insert(sides, waiting)
+
+    def group_positions(self) -> dict[int, Position | None]:
+        return group.committed(self._database, self._group, self._sides(), range(self.partitions))
+
+    def exclusively(self, decide: Callable[[], Sequence[Outgoing]]) -> int:
+        # The write lock is not held while `decide` runs: the fence alone keeps callers apart, as on Kafka.
+        sides, partitions = self._sides(), self.partitions
+        transactional_id = f"{self._group}-epoch"
+        epoch = group.take_fence(self._database, transactional_id)
+        outgoing = [rows.placed(record, partitions) for record in decide()]
+        with self._database.transaction() as connection:
+            held = connection.execute(*group.fence_query(transactional_id)).fetchall()
+            group.check_fence(held, transactional_id, epoch)
+            rows.insert(connection, sides, outgoing)
+        return len(outgoing)
+
+    def max_record_bytes(self, topic: Topic) -> int:  # noqa: ARG002
+        return rows.SURE_BYTES
+
+    def join(self, slot: str) -> SqliteSession:
+        return SqliteSession(self._database, self._group, slot, self._sides(), self.partitions)
+
+    def close(self) -> None:
+        if not self._closed:
+            self._closed = True
+            self._database.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def _sides(self) -> dict[Side, int]:
+        """Row id of every topic's every partition. They never change, so they are asked for once."""
+        if not self._known_sides:
+            assert self.partitions  # refuses when topics are missing
+            topics = {name: topic for topic, name in self._names.items()}
+            self._known_sides = {
+                (topics[name], partition): side
+                for name, partition, side in self._database.rows(
+                    "SELECT name, partition, sides.id FROM sides JOIN topics ON topics.id = topic"
+                )
+                if name in topics
+            }
+        return self._known_sides
+
+    def _side(self, at: Side) -> int:
+        side = self._sides().get(at)
+        if side is None:
+            raise Refused(f"topic {at[0]} has no partition {at[1]}")
+        return side
+
+    def _watermarks(self, at: Side) -> tuple[int, int]:
+        side = self._side(at)
+        return rows.watermarks(self._database, [side])[side]
+
+    def _insert(self, sides: Mapping[Side, int], outgoing: Sequence[Outgoing]) -> int:
+        if outgoing:
+            with self._database.transaction() as connection:
+                rows.insert(connection, sides, outgoing)
+        return len(outgoing)
+
+    def _read(self, at: Side, start: int, stop: int) -> Iterator[Record]:
+        side = self._side(at)
+        while start < stop:
+            until = min(stop, start + rows.CHUNK_ROWS)
+            found = rows.select(self._database, at, side, start, until, most_bytes=rows.CHUNK_BYTES)
+            if not found:
+                low, end = self._watermarks(at)
+                raise OffsetLost(f"offset {start} of {at[0]}-{at[1]} is gone, the log holds {low} to {end}")
+            yield from found
+            start = found[-1].offset + 1
+
+    def _follow(self, positions: dict[Side, int]) -> Generator[Sequence[Record]]:
+        sides = {at: self._side(at) for at in positions}
+        spoken = time.monotonic()
+        while True:
+            ends = rows.watermarks(self._database, sides.values())
+            batch: list[Record] = []
+            for at, side in sides.items():
+                if ends[side][1] > positions[at]:
+                    stop = min(ends[side][1], positions[at] + rows.CHUNK_ROWS)
+                    batch += rows.select(
+                        self._database, at, side, positions[at], stop, most_bytes=rows.CHUNK_BYTES
+                    )
+                    positions[at] = batch[-1].offset + 1
+            if batch or time.monotonic() - spoken >= _FOLLOW_EMPTY_S:
+                yield batch
+                spoken = time.monotonic()
+            else:
+                time.sleep(_FOLLOW_SLEEP_S)

@@ -1,0 +1,119 @@
+"""Records to rows and back: where a record lies, how large it may be, how headers are packed."""
+
+import sqlite3
+import time
+from collections.abc import Collection, Iterable, Mapping
+
+import msgspec
+
+from mistakebound.core.records import Headers, Outgoing, Record, Topic
+from mistakebound.log.partitioner import partition_of
+from mistakebound.log.protocol import OffsetLost, Refused
+from mistakebound.log.sqlite.database import Database
+from mistakebound.log.sqlite.schema import SPAN
+
+Side = tuple[Topic, int]
+"""A topic and a partition of it."""
+
+_BATCH_BYTES = 1_048_588  # Kafka's default max.message.bytes: a record that fits here fits there
+_FRAME_BYTES = 72  # what Kafka's batch adds to a single record
+_HEADER_BYTES = 8  # and to each header, at most
+SURE_BYTES = _BATCH_BYTES - _FRAME_BYTES - 64 * _HEADER_BYTES
+"""Largest value + key + headers that is taken whatever it is made of, up to 64 headers."""
+
+CHUNK_ROWS = 4_000
+CHUNK_BYTES = 32_000_000
+
+_unpack = msgspec.msgpack.Decoder(tuple[tuple[str, bytes | None], ...])
+
+
+def check_size(outgoing: Outgoing) -> None:
+    """Raise Refused for a record that a Kafka broker would refuse by default."""
+    size = _FRAME_BYTES + len(outgoing.key or b"") + len(outgoing.value or b"")
+    for name, value in outgoing.headers:
+        size += len(name.encode()) + len(value or b"") + _HEADER_BYTES
+    if size > _BATCH_BYTES:
+        raise Refused(
+            f"a record for {outgoing.topic} of {size:,} bytes is above {_BATCH_BYTES:,} (headers and frame"
+            " counted); make it smaller"
+        )
+
+
+def placed(outgoing: Outgoing, partitions: int) -> Outgoing:
+    """The record with its partition chosen by key, where it names none."""
+    if outgoing.partition >= 0:
+        return outgoing
+    return outgoing._replace(partition=partition_of(outgoing.key, partitions))
+
+
+def insert(
+    connection: sqlite3.Connection, sides: Mapping[Side, int], outgoing: Iterable[Outgoing]
+) -> dict[Side, int]:
+    """Append records within the open transaction; the next offset of each side written.
+
+    Raises Refused for a partition that there is not, and for a record too large.
+    """
+    now_ms = time.time_ns() // 1_000_000
+    ends: dict[Side, int] = {}
+    rows = []
+    for record in outgoing:
+        at = (record.topic, record.partition)
+        side = sides.get(at)
+        if side is None:
+            raise Refused(f"topic {record.topic} has no partition {record.partition}")
+        check_size(record)
+        offset = ends.get(at)
+        if offset is None:
+            offset = connection.execute("SELECT next FROM sides WHERE id = ?", (side,)).fetchone()[0]
+        rows.append(
+            (
+                side * SPAN + offset,
+                now_ms if record.timestamp_ms is None else record.timestamp_ms,
+                record.key,
+                record.value,
+                msgspec.msgpack.encode(record.headers) if record.headers else None,
+            )
+        )
+        ends[at] = offset + 1
+    connection.executemany("INSERT INTO records VALUES (?, ?, ?, ?, ?)", rows)
+    connection.executemany(
+        "UPDATE sides SET next = ? WHERE id = ?", [(end, sides[at]) for at, end in ends.items()]
+    )
+    return ends
+
+
+def watermarks(database: Database, sides: Collection[int]) -> dict[int, tuple[int, int]]:
+    """Of each side id: the oldest offset kept, and the one after the newest; all as of one moment."""
+    if not sides:
+        return {}
+    marks = ", ".join("?" * len(sides))
+    found = database.rows(f"SELECT id, low, next FROM sides WHERE id IN ({marks})", tuple(sides))  # noqa: S608
+    return {side: (low, end) for side, low, end in found}
+
+
+def check_within(at: Side, offset: int, low: int, end: int) -> None:
+    """Raise OffsetLost unless low <= offset <= end."""
+    if not low <= offset <= end:
+        raise OffsetLost(f"offset {offset} of {at[0]}-{at[1]} is not in the log, which holds {low} to {end}")
+
+
+def select(
+    database: Database, at: Side, side: int, start: int, stop: int, *, most_bytes: int
+) -> list[Record]:
+    """Records with start <= offset < stop, in order, until `most_bytes` are exceeded; at least one."""
+    topic, partition = at
+    first = side * SPAN
+    found = database.rows_up_to(
+        most_bytes,
+        "SELECT place, timestamp_ms, key, value, headers FROM records"
+        " WHERE place >= ? AND place < ? ORDER BY place",
+        (first + start, first + stop),
+    )
+    return [
+        Record(topic, partition, place - first, timestamp_ms, key, value, _unpacked(headers))
+        for place, timestamp_ms, key, value, headers in found
+    ]
+
+
+def _unpacked(headers: bytes | None) -> Headers:
+    return _unpack.decode(headers) if headers else ()

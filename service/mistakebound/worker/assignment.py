@@ -1,0 +1,267 @@
+"""What a worker does when partitions become its own: committed positions, then the logs, then work.
+
+1. Committed positions first: the answer waits until the previous owner's transaction has ended.
+2. Then `updates` of all partitions to the high watermark, from a checkpoint or from the start.
+3. Then `predictions` and `outcomes` of each partition from the marks (or a checkpoint, its previous owner's
+   too) to the high watermark. A ledger held already is kept only if the committed position is our own last one.
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import structlog
+
+from mistakebound.core.checkpoint import Checkpoint, LedgerSnapshot, thaw
+from mistakebound.core.faults import BadLog, BadSnapshot
+from mistakebound.core.ledger.ledger import Ledger, zero
+from mistakebound.core.ledger.rebuild import read_marks, rebuild
+from mistakebound.core.messages.schema import Epoch, Marks, encode, read_outcomes
+from mistakebound.core.model.fold import Fold
+from mistakebound.core.model.model import Model
+from mistakebound.core.records import OUTPUTS, Position
+from mistakebound.core.step.sizes import Limits
+from mistakebound.core.step.state import State
+from mistakebound.log.newest import newest_record
+from mistakebound.log.protocol import Log, OffsetLost, Refused, Session
+from mistakebound.settings import Settings
+from mistakebound.worker.epochs.epochs import refuse_changed
+
+_log = structlog.get_logger(__name__)
+
+
+@dataclass(slots=True)
+class Held:
+    """What the worker has, between assignments."""
+
+    state: State
+    fold: Fold
+    positions: dict[int, Position] = field(default_factory=dict)
+    """Our own last committed position of each owned partition."""
+
+
+class Frozen(NamedTuple):
+    """A partition's ledger out of a checkpoint."""
+
+    epoch: int
+    """In which it was made."""
+    ledger: LedgerSnapshot
+
+
+class Start(NamedTuple):
+    """From where a partition's records must be read again: offsets of `predictions` and `outcomes`."""
+
+    predictions: int
+    outcomes: int
+
+
+Borrow = Callable[[Mapping[int, Start]], Mapping[int, Frozen]]
+"""Asked where reading starts for each partition that is new here; gives ledgers that stand farther on."""
+
+
+def _nothing(starts: Mapping[int, Start]) -> Mapping[int, Frozen]:  # noqa: ARG001 - a `Borrow`
+    return {}
+
+
+def fold_updates(log: Log, settings: Settings, checkpoint: Checkpoint | None) -> Fold:
+    """Fold all `updates` to the high watermark, under the settings of the newest epoch.
+
+    Raises Refused (also where these are not `settings`), BadLog, BadSnapshot, Unreachable.
+    """
+    partitions = log.partitions
+    fold = Fold(settings, partitions, checkpoint.epochs if checkpoint is not None else ())
+    if checkpoint is not None and checkpoint.model.epoch == fold.model.epoch:
+        fold.restore(checkpoint.model, checkpoint.updates_next)
+    else:
+        fold.next_offsets = _starts(log)
+    while not catch_up(log, fold):
+        fold = Fold(settings, partitions, fold.epochs.values())
+        fold.next_offsets = _starts(log)
+    if fold.epoch is None:
+        raise Refused("`updates` holds no epoch; start the worker with `mistakebound run` first")
+    refuse_changed(fold.epoch, settings)
+    fold.must_be_whole()
+    return fold
+
+
+def catch_up(log: Log, fold: Fold) -> bool:
+    """Fold what came since; False where a newer epoch began."""
+    return all(fold.fold(p, log.read("updates", p, start)) for p, start in enumerate(fold.next_offsets))
+
+
+def _starts(log: Log) -> list[int]:
+    """Where each partition of `updates` starts. Raises Refused when its first records are gone."""
+    starts = [log.low_watermark("updates", p) for p in range(log.partitions)]
+    for p, start in enumerate(starts):
+        if start > 0:
+            raise Refused(
+                f"updates-{p} starts at offset {start}: its first updates were deleted, and no checkpoint "
+                "covers them. Restore a checkpoint, or take another log.prefix and replay the inputs there"
+            )
+    return starts
+
+
+def take_over(
+    log: Log,
+    session: Session,
+    settings: Settings,
+    partitions: Iterable[int],
+    held: Held | None,
+    checkpoint: Checkpoint | None,
+    *,
+    from_outcomes: bool = False,
+    borrow: Borrow = _nothing,
+) -> Held:
+    """Everything that the owner of `partitions` must hold, with the session placed to go on.
+
+    `from_outcomes`: where the group's offsets were lost or moved, go on from the newest committed outcomes.
+    A borrowed ledger that does not fit the log is warned of and left.
+    Raises Refused, BadLog, Unreachable. With a checkpoint also BadSnapshot, and the fault may be its own.
+    """
+    owned = sorted(partitions)
+    committed = session.committed(owned)
+    if held is not None and catch_up(log, held.fold):
+        fold = held.fold
+    else:
+        held, fold = None, fold_updates(log, settings, checkpoint)
+    positions: dict[int, Position] = {}
+    for p in owned:
+        position = committed[p]
+        if from_outcomes:
+            position = _from_outcomes(log, p, position)
+        if position is not None:
+            positions[p] = position
+    kept = {p for p in positions if held is not None and held.positions.get(p) == positions[p]}
+    frozen = _frozen(log, checkpoint)
+    starts = {p: _start(position, frozen.get(p)) for p, position in positions.items() if p not in kept}
+    borrowed = borrow(starts) if starts else {}
+    ledgers: dict[int, Ledger] = {}
+    for p in owned:
+        if p not in positions:
+            ledgers[p] = _first(log, settings, p, committed_none_hint=not from_outcomes)
+        elif held is not None and p in kept:
+            ledgers[p] = held.state.ledgers[p]
+        else:
+            ledgers[p] = _borrowed(log, settings, p, positions[p], borrowed.get(p), fold.model) or _ledger(
+                log, settings, p, positions[p], frozen.get(p), fold.model
+            )
+        _check_tally(fold.model, p, ledgers[p])
+        fold.model.knows(p, ledgers[p].tallies.epoch.judged)
+        session.seek(p, ledgers[p].examples_next, ledgers[p].labels_next)
+    limits = Limits(**{topic.replace("-", "_"): log.max_record_bytes(topic) for topic in OUTPUTS})
+    return Held(State(settings, fold.model, ledgers, limits), fold, positions)
+
+
+def _frozen(log: Log, checkpoint: Checkpoint | None) -> dict[int, Frozen]:
+    """Its ledgers, but for those that stand where the log does not reach."""
+    if checkpoint is None:
+        return {}
+    return {
+        p: Frozen(checkpoint.model.epoch, ledger)
+        for p, ledger in checkpoint.ledgers.items()
+        if ledger.outcomes_end <= log.high_watermark("outcomes", p)
+    }
+
+
+def _start(position: Position, frozen: Frozen | None) -> Start:
+    if frozen is not None:
+        return Start(frozen.ledger.predictions_end, frozen.ledger.outcomes_end)
+    marks = read_marks(position)
+    return Start(marks.p, marks.o)
+
+
+def _borrowed(
+    log: Log, settings: Settings, partition: int, position: Position, frozen: Frozen | None, model: Model
+) -> Ledger | None:
+    """The ledger from another slot's checkpoint; None without one, or where the log says otherwise."""
+    if frozen is None:
+        return None
+    try:
+        ledger = _ledger(log, settings, partition, position, frozen, model)
+        _check_tally(model, partition, ledger)
+    except (BadLog, BadSnapshot, OffsetLost) as error:
+        _log.warning("borrowed_ledger_left", partition=partition, reason=str(error))
+        return None
+    _log.info("ledger_borrowed", partition=partition, **_start(position, frozen)._asdict())
+    return ledger
+
+
+def _ledger(
+    log: Log,
+    settings: Settings,
+    partition: int,
+    position: Position,
+    frozen: Frozen | None,
+    model: Model,
+) -> Ledger:
+    marks = read_marks(position)
+    if frozen is not None:
+        ledger = thaw(frozen.ledger, settings.labels)
+        marks = Marks(*_start(position, frozen), marks.s)
+        if frozen.epoch != model.epoch:
+            ledger.tallies.epoch = zero()
+    else:
+        ledger = Ledger(settings.labels)
+        ledger.predictions_end, ledger.outcomes_end = marks.p, marks.o
+    try:
+        return rebuild(
+            ledger,
+            position,
+            marks,
+            model.epoch,
+            log.read("predictions", partition, marks.p),
+            log.read("outcomes", partition, marks.o),
+        )
+    except OffsetLost as error:
+        raise OffsetLost(
+            f"{error}. Partition {partition} still needs its records from there: raise the retention of "
+            "`predictions` and `outcomes` (`mistakebound topics check`)"
+        ) from None
+
+
+def _first(log: Log, settings: Settings, partition: int, *, committed_none_hint: bool) -> Ledger:
+    """A partition that the group never committed: only if its outputs hold nothing committed."""
+    for topic in ("predictions", "outcomes"):
+        if newest_record(log, topic, partition) is not None:
+            hint = "; start with --resume-from-outcomes to go on from there" if committed_none_hint else ""
+            raise Refused(
+                f"the group {settings.group!r} has no committed offset for partition {partition}, but "
+                f"{topic} holds its work: the offsets were lost, or the group was renamed, and starting over "
+                f"would predict every example twice{hint}"
+            )
+    ledger = Ledger(settings.labels)
+    ledger.examples_next = log.low_watermark("examples", partition)
+    ledger.labels_next = log.low_watermark("labels", partition)
+    return ledger
+
+
+def _from_outcomes(log: Log, partition: int, committed: Position | None) -> Position | None:
+    """The position that the newest committed outcomes record carries; `committed` where there is none.
+
+    Whatever is committed with offsets is committed with such a record, so the two differ only where
+    somebody else has changed the offsets.
+    """
+    newest = newest_record(log, "outcomes", partition)
+    if newest is None:
+        return committed
+    last = read_outcomes(newest)
+    if last.inputs is None or last.marks is None:
+        raise BadLog(f"outcomes-{partition} offset {newest.offset} is not the last part of its turn")
+    position = Position(last.inputs.examples, last.inputs.labels, encode(last.marks).decode())
+    if position != committed:
+        _log.warning("resumed_from_outcomes", partition=partition, inputs=str(last.inputs))
+    return position
+
+
+def _check_tally(model: Model, partition: int, ledger: Ledger) -> None:
+    counted = ledger.tallies.epoch.updates
+    if model.updates[partition] != counted:
+        raise BadLog(
+            f"updates-{partition} holds {model.updates[partition]} updates of epoch {model.epoch}, but the "
+            f"tally in outcomes-{partition} says {counted}; a topic was truncated or written by others"
+        )
+
+
+def epochs_of(fold: Fold) -> list[Epoch]:
+    """Every epoch read, oldest first."""
+    return [fold.epochs[number] for number in sorted(fold.epochs)]

@@ -1,0 +1,183 @@
+"""The checkpoints of a group on a shelf: their names, which are kept, which are read.
+
+1. The two newest of a slot are kept; the newest valid one wins.
+2. What is truncated, corrupt or foreign is set aside as `*.rejected` with a warning, and the next is tried.
+   Losing all of them loses nothing: a checkpoint is only a shortcut for folding the log.
+3. Workers of other groups and slots may share the shelf. Those of the same group may be read, by a worker
+   that takes a partition over; nobody deletes, renames or numbers another slot's.
+4. Two processes that write as one slot, one of them a predecessor that woke up, never replace each other's.
+
+Not guaranteed: protection against someone who may write to the shelf. (Nothing is ever unpickled.)
+"""
+
+import hashlib
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+from urllib.parse import quote
+
+import structlog
+
+from mistakebound.worker.checkpoints.envelope import InvalidCheckpointError, head, parse, summary_of
+from mistakebound.worker.checkpoints.store import REJECTED, SUFFIX, CheckpointError, Shelf
+
+KEPT = 2
+HEAD_BYTES = 262_144
+"""Read of a checkpoint to see what it covers: the summary of a thousand partitions takes 40 kB."""
+ATTEMPTS = 20
+"""Numbers tried. Each that is taken means that another writer of the slot has just written one."""
+
+_log = structlog.get_logger(__name__)
+
+
+class Name(NamedTuple):
+    """What a checkpoint's name says, in the order that is used: who wrote it and the how-manyth it is."""
+
+    owner: str
+    sequence: int
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Checkpoint:
+    """One valid checkpoint, as read."""
+
+    name: str
+    payload: bytes
+    summary: Mapping[str, Any]
+    written_at_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class Head:
+    """The beginning of a checkpoint: what its writer says of it."""
+
+    name: str
+    own: bool
+    summary: Mapping[str, Any]
+
+
+class Checkpoints:
+    """The checkpoints of one group, written and set aside as one of its slots."""
+
+    def __init__(self, shelf: Shelf, group: str, slot: str) -> None:
+        self.shelf = shelf
+        self._group = _clean(group) + "_"
+        self._own = f"{self._group}{_clean(slot)}_"
+
+    def prepare(self) -> None:
+        """Make the shelf ready. Raises CheckpointError."""
+        self.shelf.prepare()
+        self.shelf.sweep()
+
+    def write(self, payload: bytes, summary: Mapping[str, Any]) -> str:
+        """Write the next checkpoint and return its name; durable, and the newest, when this returns.
+
+        Raises CheckpointError: older checkpoints are as they were. TypeError if `summary` is not JSON.
+        """
+        name = self._create(head(payload, summary), payload)
+        with suppress(
+            CheckpointError
+        ):  # the new one is safe; a leftover costs space only, and is tried again
+            self._sweep()
+        return name
+
+    def names(self) -> list[str]:
+        """This slot's checkpoints, newest first, valid or not."""
+        return [each.text for each in self._named() if each.owner == self._own]
+
+    def read(self, name: str) -> Checkpoint:
+        """Raises InvalidCheckpointError, FileNotFoundError, OSError, CheckpointError."""
+        content, written_at_s = self.shelf.read(name)
+        payload, summary = parse(content)
+        return Checkpoint(name, payload, summary, written_at_s)
+
+    def valid(self) -> Iterator[Checkpoint]:
+        """This slot's valid ones, newest first; what is not valid is set aside on the way.
+
+        A caller that cannot use what it gets calls `set_aside` and takes the next. Raises CheckpointError
+        when the shelf cannot be read.
+        """
+        for name in self.names():
+            try:
+                checkpoint = self.read(name)
+            except FileNotFoundError:  # deleted by a newer writer of the slot
+                continue
+            except (InvalidCheckpointError, OSError) as error:
+                self.set_aside(name, str(error))
+            else:
+                yield checkpoint
+
+    def newest_valid(self) -> Checkpoint | None:
+        """The newest valid one; None without any. Raises CheckpointError when the shelf is unreadable."""
+        return next(self.valid(), None)
+
+    def heads(self) -> Iterator[Head]:
+        """The newest of each slot of the group whose head is whole. Raises CheckpointError."""
+        done: set[str] = set()
+        for owner, _, name in self._named():
+            if owner not in done:
+                with suppress(InvalidCheckpointError, OSError):
+                    summary = summary_of(self.shelf.beginning(name, HEAD_BYTES))
+                    done.add(owner)
+                    yield Head(name, owner == self._own, summary)
+
+    def set_aside(self, name: str, reason: str) -> None:
+        """Rename a checkpoint that cannot be used to `*.rejected`, so that it is kept but not tried again.
+
+        Another slot's is left where it is: that is for its own writer to do.
+        """
+        path, aside = self.shelf.where(name), name + REJECTED
+        if not name.startswith(self._own):
+            _log.warning("checkpoint_passed_over", path=path, reason=reason)
+            return
+        try:
+            self.shelf.rename(name, aside)
+        except (OSError, CheckpointError) as error:
+            _log.warning("checkpoint_rejected", path=path, reason=reason, left_in_place=str(error))
+        else:
+            _log.warning("checkpoint_rejected", path=path, reason=reason, moved_to=self.shelf.where(aside))
+
+    def _named(self) -> list[Name]:
+        """The group's, each slot's newest first."""
+        found = (_parts(text) for text in self.shelf.names() if text.startswith(self._group))
+        return sorted(
+            (each for each in found if each is not None), key=lambda each: (each.owner, -each.sequence)
+        )
+
+    def _create(self, beginning: bytes, payload: bytes) -> str:
+        for _ in range(ATTEMPTS):
+            newest = max((each.sequence for each in self._mine()), default=0)
+            name = f"{self._own}{newest + 1:012d}{SUFFIX}"
+            with suppress(FileExistsError):
+                self.shelf.create(name, beginning, payload)
+                return name
+        raise CheckpointError(
+            f"checkpoint.url: {ATTEMPTS} numbers in {self.shelf.where()} were taken while this worker wrote; "
+            "give each worker a worker.slot of its own"
+        )
+
+    def _mine(self) -> Iterable[Name]:
+        return (each for each in self._named() if each.owner == self._own)
+
+    def _sweep(self) -> None:
+        for name in self.names()[KEPT:]:
+            self.shelf.delete(name)
+        self.shelf.sweep()
+
+
+def _parts(text: str) -> Name | None:
+    """None for a name that no worker gave."""
+    owner, _, number = text.removesuffix(SUFFIX).rpartition("_")
+    if number.isascii() and number.isdigit() and owner.count("_") == 1:
+        return Name(owner + "_", int(number), text)
+    return None
+
+
+def _clean(name: str) -> str:
+    """A name as part of a file name: no two names give the same, none holds the separator."""
+    quoted = quote(name, safe="").replace("_", "%5F").replace("~", "%7E")
+    if len(quoted) <= 80:
+        return quoted
+    return f"{quoted[:60]}~{hashlib.sha256(name.encode()).hexdigest()[:16]}"

@@ -1,0 +1,132 @@
+"""Checkpoints in a local folder, or one that machines share.
+
+A file under its final name is whole: temporary file, fsync, link, fsync of the folder. POSIX only: a lock
+on the temporary file tells a live writer from a dead one.
+"""
+
+import errno
+import fcntl
+import os
+import uuid
+from contextlib import suppress
+from pathlib import Path
+from typing import BinaryIO
+
+from mistakebound.worker.checkpoints.store import SUFFIX, CheckpointError
+
+TEMPORARY = ".tmp"
+_NO_LINKS = {errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK}
+
+
+class Folder:
+    """A `Shelf`; made when it is first needed."""
+
+    def __init__(self, path: str | Path) -> None:
+        self._path = Path(path)
+
+    def prepare(self) -> None:
+        try:
+            self._path.mkdir(parents=True, exist_ok=True)
+            temporary, file = self._begin()
+            with file:
+                temporary.unlink()
+        except OSError as error:
+            raise self._unusable(error) from error
+
+    def probe(self) -> None:
+        self.prepare()
+
+    def names(self) -> list[str]:
+        try:
+            return sorted(path.name for path in self._path.glob("*" + SUFFIX))
+        except OSError as error:
+            raise self._unusable(error) from error
+
+    def beginning(self, name: str, length: int) -> bytes:
+        with (self._path / name).open("rb") as file:
+            return file.read(length)
+
+    def read(self, name: str) -> tuple[bytes, float]:
+        with (self._path / name).open("rb") as file:
+            return file.read(), os.fstat(file.fileno()).st_mtime
+
+    def size(self, name: str) -> int:
+        return (self._path / name).stat().st_size
+
+    def create(self, name: str, head: bytes, payload: bytes) -> None:
+        try:
+            self._path.mkdir(parents=True, exist_ok=True)
+            self._create(self._path / name, head, payload)
+        except FileExistsError:
+            if not self._path.is_dir():
+                raise self._unusable(NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR))) from None
+            raise
+        except OSError as error:
+            raise self._unusable(error) from error
+
+    def delete(self, name: str) -> None:
+        try:
+            (self._path / name).unlink(missing_ok=True)
+        except OSError as error:
+            raise self._unusable(error) from error
+
+    def rename(self, name: str, to: str) -> None:
+        (self._path / name).replace(self._path / to)
+
+    def sweep(self) -> None:
+        try:
+            for path in self._path.glob(f".*{TEMPORARY}"):
+                with suppress(FileNotFoundError, BlockingIOError), path.open("rb") as file:
+                    fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                    path.unlink(missing_ok=True)
+        except OSError as error:
+            raise self._unusable(error) from error
+
+    def where(self, name: str = "") -> str:
+        return str(self._path / name)
+
+    def _create(self, path: Path, head: bytes, payload: bytes) -> None:
+        temporary, file = self._begin()
+        try:
+            with file:
+                file.write(head)
+                file.write(payload)
+                file.flush()
+                os.fsync(file.fileno())
+                _name(temporary, path)
+        finally:
+            temporary.unlink(missing_ok=True)
+        folder = os.open(self._path, os.O_RDONLY | os.O_DIRECTORY)
+        try:
+            os.fsync(folder)
+        finally:
+            os.close(folder)
+
+    def _begin(self) -> tuple[Path, BinaryIO]:
+        """A new temporary file, locked for as long as it is open."""
+        while True:
+            path = self._path / f".{uuid.uuid4().hex}{TEMPORARY}"
+            file = path.open("xb")
+            fcntl.flock(file, fcntl.LOCK_EX)
+            if path.exists():  # else another writer took it for a dead one's before it was locked
+                return path, file
+            file.close()
+
+    def _unusable(self, error: OSError) -> CheckpointError:
+        return CheckpointError(
+            f"checkpoint.url: cannot use the folder {self._path}: {error.strerror or error}; "
+            "make it a folder that this user may write to, with room for two checkpoints, "
+            "or set another with --set checkpoint.url=FOLDER (empty for none)"
+        )
+
+
+def _name(temporary: Path, path: Path) -> None:
+    """Give a file its final name, unless it is taken: a link is made once, a rename would replace."""
+    try:
+        os.link(temporary, path)
+    except OSError as error:
+        if error.errno not in _NO_LINKS:
+            raise
+        if path.exists():  # without links two writers may still meet here; either's file is whole
+            raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), str(path)) from None
+        temporary.replace(path)

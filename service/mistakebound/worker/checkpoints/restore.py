@@ -1,0 +1,169 @@
+"""What a worker may start from instead of the log: its own checkpoints, and those of the group's other slots.
+
+1. Nothing here is believed: the log is read on from where a checkpoint stands, and what does not fit is left.
+2. A partition that comes from another worker brings its ledger along, where both use one shelf.
+3. A shelf that is away, slow or full of rubbish costs time, within its timeouts, and nothing else.
+"""
+
+import time
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import structlog
+
+from mistakebound.core.checkpoint import check_belongs, decode_checkpoint
+from mistakebound.core.faults import BadSnapshot
+from mistakebound.core.checkpoint import Checkpoint
+from mistakebound.log.protocol import Log, Refused
+from mistakebound.settings import Settings
+from mistakebound.worker.checkpoints import catalog
+from mistakebound.worker.assignment import Frozen, Start
+from mistakebound.worker.checkpoints.envelope import InvalidCheckpointError
+from mistakebound.worker.checkpoints.catalog import Checkpoints, Head
+from mistakebound.worker.metrics.metrics import Metrics
+from mistakebound.worker.checkpoints.store import CheckpointError
+
+WORTH_RECORDS = 1_000
+"""Records that the log gives faster than a shelf gives a checkpoint."""
+
+_log = structlog.get_logger(__name__)
+
+
+class Shortcuts:
+    """The checkpoints of this log's group, as one slot sees them. Without a shelf there are none."""
+
+    def __init__(self, log: Log, settings: Settings, store: Checkpoints | None, metrics: Metrics) -> None:
+        self._log, self._settings, self._store, self._metrics = log, settings, store, metrics
+        self._current: catalog.Checkpoint | None = None
+
+    def usable(self) -> Iterator[Checkpoint]:
+        """Whole checkpoints to start from. The caller rejects one that it cannot use, and takes the next.
+
+        Another slot's comes first where it is ahead by more than a checkpoint may lag; then our own, the
+        newest first.
+        """
+        if self._store is None:
+            return
+        began, topics = time.monotonic(), topic_ids(self._log)
+        for found in self._found(self._store, began):
+            self._current = found
+            try:
+                checkpoint = self._decoded(found, topics)
+            except BadSnapshot as error:
+                self.reject(str(error))
+                continue
+            self._metrics.restored(len(found.payload), found.written_at_s)
+            yield checkpoint
+
+    def reject(self, reason: str) -> None:
+        """Set the checkpoint that `usable` gave last aside, if it is our own; the log is the truth."""
+        if self._store is not None and self._current is not None:
+            self._store.set_aside(self._current.name, reason)
+
+    def ledgers(self, starts: Mapping[int, Start]) -> dict[int, Frozen]:
+        """Ledgers of partitions in any slot's checkpoints, where they spare enough reading from `starts`."""
+        if self._store is None or not starts:
+            return {}
+        found: dict[int, Frozen] = {}
+        try:
+            chosen = _chosen(self._heads(self._store, time.monotonic()), starts)
+            topics = topic_ids(self._log) if chosen else {}
+            for name, partitions in chosen.items():
+                for p, frozen in self._borrowed(self._store, name, topics).items():
+                    if p in partitions:
+                        found[p] = frozen
+        except CheckpointError as error:
+            self._unreadable(error)
+        return found
+
+    def _found(self, store: Checkpoints, began: float) -> Iterator[catalog.Checkpoint]:
+        try:
+            farther = self._farther(list(self._heads(store, began)))
+            if farther is not None:
+                try:
+                    yield store.read(farther)
+                except (InvalidCheckpointError, OSError) as error:
+                    store.set_aside(farther, str(error))
+            yield from store.valid()
+        except CheckpointError as error:
+            self._unreadable(error)
+
+    def _heads(self, store: Checkpoints, began: float) -> Iterator[Head]:
+        """As many as can be read in the time that one answer may take."""
+        for found in store.heads():
+            yield found
+            if time.monotonic() - began > self._settings.checkpoint.timeout.total_seconds():
+                _log.warning("checkpoints_slow", read_until=found.name)
+                return
+
+    def _farther(self, heads: list[Head]) -> str | None:
+        """Another slot's model that is worth more than our own."""
+        own = max((_version(each) for each in heads if each.own), default=(0, 0))
+        others = [(*_version(each), each.name) for each in heads if not each.own]
+        epoch, updates, name = max(others, default=(0, 0, ""))
+        lag = self._settings.checkpoint.every_updates if own != (0, 0) else 0
+        return name if epoch > own[0] or (epoch == own[0] and updates > own[1] + lag) else None
+
+    def _borrowed(self, store: Checkpoints, name: str, topics: Mapping[str, str]) -> dict[int, Frozen]:
+        try:
+            found = self._decoded(store.read(name), topics)
+        except (InvalidCheckpointError, BadSnapshot, OSError) as error:
+            store.set_aside(name, str(error))
+            return {}
+        return {p: Frozen(found.model.epoch, ledger) for p, ledger in found.ledgers.items()}
+
+    def _decoded(self, found: catalog.Checkpoint, topics: Mapping[str, str]) -> Checkpoint:
+        """Raises BadSnapshot."""
+        checkpoint = decode_checkpoint(found.payload)
+        check_belongs(checkpoint, self._settings.group, topics, self._log.partitions)
+        return checkpoint
+
+    def _unreadable(self, error: CheckpointError) -> None:
+        _log.warning("checkpoints_unreadable", error=str(error))
+        self._metrics.checkpoints_unreadable()
+
+
+def summary_of(checkpoint: Checkpoint) -> dict[str, Any]:
+    """What other workers read of a checkpoint before they read it whole."""
+    return {
+        "epoch": checkpoint.model.epoch,
+        "updates": checkpoint.model.updates,
+        "ledgers": {str(p): [one.predictions_end, one.outcomes_end] for p, one in checkpoint.ledgers.items()},
+    }
+
+
+def topic_ids(log: Log) -> dict[str, str]:
+    """Logical topic -> id. Raises Refused where one is missing."""
+    ids: dict[str, str] = {}
+    for topic, description in log.describe().items():
+        if description is None:
+            raise Refused(f"topic {topic!r} is missing; create it with `mistakebound topics create`")
+        ids[topic] = description.id
+    return ids
+
+
+def _version(found: Head) -> tuple[int, int]:
+    """(epoch, updates folded), as the summary has them; nothing is believed of a summary but its order."""
+    match found.summary:
+        case {"epoch": int(epoch), "updates": [*counts]} if all(isinstance(each, int) for each in counts):
+            return epoch, sum(counts)
+    return 0, 0
+
+
+def _chosen(heads: Iterator[Head], starts: Mapping[int, Start]) -> dict[str, set[int]]:
+    """The checkpoints to read -> the partitions to take from each: for each partition the farthest."""
+    best: dict[int, tuple[int, str]] = {}
+    for found in heads:
+        ledgers: object = found.summary.get("ledgers")
+        for p, start in starts.items():
+            if not isinstance(ledgers, dict):
+                break
+            match ledgers.get(str(p)):
+                case [int(predictions), int(outcomes)]:
+                    spared = predictions - start.predictions + outcomes - start.outcomes
+                    if spared > max(WORTH_RECORDS, best.get(p, (0, ""))[0]):
+                        best[p] = spared, found.name
+    chosen: dict[str, set[int]] = {}
+    for p, (_, name) in best.items():
+        chosen.setdefault(name, set()).add(p)
+    return chosen

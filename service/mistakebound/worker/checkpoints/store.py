@@ -1,0 +1,106 @@
+"""Where checkpoints lie: a local folder or an object store, named by one URL.
+
+A path or `file:///path` is a folder (`folder.py`), `s3://bucket/prefix` an object store that speaks S3
+(`bucket.py`). `tests/worker/test_stores.py` checks on each what `Shelf` promises.
+"""
+
+from typing import NamedTuple, Protocol
+from urllib.parse import unquote, urlsplit
+
+FORMS = "a folder's path, file:///path or s3://bucket/prefix"
+SUFFIX, REJECTED = ".checkpoint", ".rejected"
+
+
+class CheckpointError(Exception):
+    """The shelf cannot be used, or did not answer in time. The text names it and the remedy."""
+
+
+class Shelf(Protocol):
+    """A flat set of names with their bytes. Methods may be called from several threads.
+
+    1. What is under a name is whole, and durable when `create` returns.
+    2. A name is created once: who comes second is told, whichever process or machine it is.
+    3. Each call ends: at once where the folder is, within the timeout where a store is asked.
+
+    All raise CheckpointError when the shelf itself is the trouble.
+    """
+
+    def prepare(self) -> None:
+        """Make the shelf ready before the work begins."""
+        ...
+
+    def probe(self) -> None:
+        """Write something and take it away again."""
+        ...
+
+    def names(self) -> list[str]:
+        """All that end in `.checkpoint`, in order; empty where there is no such folder or prefix yet."""
+        ...
+
+    def beginning(self, name: str, length: int) -> bytes:
+        """At most the first `length` bytes. Raises FileNotFoundError, or OSError for this name alone."""
+        ...
+
+    def read(self, name: str) -> tuple[bytes, float]:
+        """All bytes, and when they were written (Unix, s). Raises as `beginning`."""
+        ...
+
+    def size(self, name: str) -> int:
+        """Bytes under the name. Raises as `beginning`."""
+        ...
+
+    def create(self, name: str, head: bytes, payload: bytes) -> None:
+        """Put both, one after the other, under a new name. Raises FileExistsError where it is taken."""
+        ...
+
+    def delete(self, name: str) -> None:
+        """Delete it; a missing name is none too many."""
+        ...
+
+    def rename(self, name: str, to: str) -> None:
+        """Move it. Raises FileNotFoundError, or OSError for this name alone."""
+        ...
+
+    def sweep(self) -> None:
+        """Delete what writers that died have left half-written."""
+        ...
+
+    def where(self, name: str = "") -> str:
+        """The shelf, or what lies on it, as people name it."""
+        ...
+
+
+class Place(NamedTuple):
+    """A checkpoint URL taken apart: a bucket and the prefix in it, or no bucket and a path."""
+
+    bucket: str | None
+    path: str
+
+
+def place_of(url: str) -> Place:
+    """Raises ValueError, saying what is wrong with the URL."""
+    if "://" not in url:
+        return Place(None, url)
+    parts = urlsplit(url)
+    if parts.query or parts.fragment:
+        raise ValueError("a checkpoint URL has no query and no fragment")
+    if "@" in parts.netloc:
+        raise ValueError("credentials do not belong in the URL")
+    match parts.scheme:
+        case "file" if parts.netloc in ("", "localhost") and parts.path:
+            return Place(None, unquote(parts.path))
+        case "file":
+            raise ValueError("a file URL has three slashes and an absolute path")
+        case "s3" if parts.netloc:
+            return Place(parts.netloc, parts.path.strip("/"))
+        case "s3":
+            raise ValueError("the bucket is missing")
+    raise ValueError(f"checkpoints cannot lie at {parts.scheme}://")
+
+
+
+
+def split(text: str) -> tuple[str, str]:
+    """A checkpoint's path or URL as the shelf's and the name on it."""
+    place, slash, name = text.rpartition("/")
+    return (place or "/", name) if slash else (".", name)

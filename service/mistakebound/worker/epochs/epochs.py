@@ -1,0 +1,108 @@
+"""The epoch that a log is in: what fixed every result so far, and must be what is set now.
+
+The first worker begins epoch 1 in all partitions of `updates`, in one fenced transaction. Afterwards a
+worker whose settings differ is refused; an epoch is never changed in place. `worker/reset.py` begins the
+next one.
+"""
+
+import random
+import time
+from collections.abc import Sequence
+
+from mistakebound.core.messages.schema import Epoch, encode, read_update
+from mistakebound.core.model.model import changed_settings, first_epoch
+from mistakebound.core.records import Outgoing, Record
+from mistakebound.log.newest import newest_record
+from mistakebound.log.protocol import Fenced, Log, Refused
+from mistakebound.settings import Settings
+
+ATTEMPTS = 10
+REST_S = 1.0
+
+
+def begin_first(log: Log, settings: Settings) -> None:
+    """Begin epoch 1 where `updates` holds no record. Raises Refused when others keep coming in between,
+    where topics are missing, or where `updates` was made anew."""
+    partitions = log.partitions
+
+    def decide() -> Sequence[Outgoing]:
+        if _begun(log):
+            return ()
+        _refuse_worked(log)
+        epoch = encode(first_epoch(settings))
+        return [Outgoing("updates", p, None, epoch) for p in range(partitions)]
+
+    for _ in range(ATTEMPTS):
+        if _begun(log):
+            return
+        try:
+            log.exclusively(decide)
+        except Fenced:
+            # Another worker was quicker, or is at it. Those that start at once would shut each other out again
+            # and again if they came back at the same moment.
+            time.sleep(random.uniform(0, REST_S))  # noqa: S311
+    if not _begun(log):
+        raise Refused(f"no epoch could be begun in {ATTEMPTS} attempts: other workers keep coming in between")
+
+
+def _begun(log: Log) -> bool:
+    # All partitions begin together, so one of them tells.
+    return next(iter(log.read("updates", 0, log.low_watermark("updates", 0))), None) is not None
+
+
+def _refuse_worked(log: Log) -> None:
+    for p in range(log.partitions):
+        if newest_record(log, "outcomes", p) is not None:
+            raise Refused(
+                f"`updates` holds nothing, but outcomes-{p} holds work: `updates` was deleted, or made anew; "
+                "restore it, or take another log.prefix and replay the inputs there"
+            )
+
+
+def refuse_changed(epoch: Epoch, settings: Settings) -> None:
+    """Raises Refused, naming each key that differs, its two values and the remedy."""
+    changed = changed_settings(epoch, settings)
+    if changed:
+        listed = "\n  ".join(changed)
+        raise Refused(
+            f"the settings differ from those of epoch {epoch.epoch}, which fixed every result in this log:\n"
+            f"  {listed}\nSet them back; or begin the next epoch with them: `mistakebound reset` shows what that "
+            "means, `mistakebound reset --execute` does it."
+        )
+
+
+def newest_number(log: Log) -> int:
+    """The number of the epoch that a log is in; 0 before the first. Raises BadLog, Unreachable."""
+    newest = _newest(log)[1]
+    return 0 if newest is None else read_update(newest).epoch
+
+
+def newest_epochs(log: Log) -> list[Epoch]:
+    """The epoch that a log is in and the one before it, newest first; fewer where there are fewer, or where
+    their records were deleted. Found by bisection, not by reading all. Raises BadLog, Unreachable."""
+    partition, newest = _newest(log)
+    if newest is None:
+        return []
+    number = read_update(newest).epoch
+    found = (_first(log, partition, newest.offset, each) for each in (number, number - 1) if each > 0)
+    return [epoch for epoch in found if epoch is not None]
+
+
+def _newest(log: Log) -> tuple[int, Record | None]:
+    """The partition of `updates` that is quickest to search, and its newest record."""
+    partition = min(range(log.partitions), key=lambda p: log.high_watermark("updates", p))
+    return partition, newest_record(log, "updates", partition)
+
+
+def _first(log: Log, partition: int, end: int, number: int) -> Epoch | None:
+    """The record that begins the epoch, at or below offset `end`. Epochs follow each other in the log."""
+    low, high = log.low_watermark("updates", partition), end
+    while low < high:
+        middle = (low + high) // 2
+        record = next(iter(log.read("updates", partition, middle)))
+        if read_update(record).epoch < number:
+            low = record.offset + 1
+        else:
+            high = middle
+    message = read_update(next(iter(log.read("updates", partition, low))))
+    return message if isinstance(message, Epoch) and message.epoch == number else None

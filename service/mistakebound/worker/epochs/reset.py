@@ -1,0 +1,272 @@
+"""The next epoch: what it would change, and its beginning, in one transaction that shuts out older work.
+
+The group's only member writes the epoch's record to every partition of `updates` and, in the same
+transaction, the positions as they are. A worker that was paused before is of an older generation: it can
+commit nothing any more. Nothing is deleted; what the older epochs were stays in the log.
+"""
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from mistakebound.core.faults import BadLog
+from mistakebound.core.messages.schema import FORMAT, Base, Epoch, encode, read_update
+from mistakebound.core.model.fold import Fold
+from mistakebound.core.records import Outgoing, Position, Topic, Transaction
+from mistakebound.core.reporting.settings_diff import Change, changes
+from mistakebound.log.newest import newest_record
+from mistakebound.log.protocol import (
+    Fenced,
+    Log,
+    Refused,
+    Session,
+    StaleGeneration,
+    TransactionFailed,
+)
+from mistakebound.settings import Settings
+
+SLOT = "reset"
+ATTEMPTS = 4
+"""A worker that was shut out joins again once; then it ends."""
+POLL_S = 0.5
+LEAVE_S = 5.0
+_WORK: tuple[Topic, ...] = ("predictions", "outcomes")
+
+
+Positions = Mapping[int, Position | None]
+
+
+@dataclass(frozen=True, slots=True)
+class History:
+    """What `updates` holds."""
+
+    epochs: Mapping[int, Epoch]
+    updates: Mapping[int, Sequence[int]]
+    """Epoch -> how many updates of each partition it has."""
+
+    @property
+    def newest(self) -> Epoch:
+        """The epoch that is going on."""
+        return self.epochs[max(self.epochs)]
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """The epoch that would begin, after which one."""
+
+    history: History
+    begins: Epoch
+
+    @property
+    def follows(self) -> Epoch:
+        """The epoch that is going on now."""
+        return self.history.newest
+
+    @property
+    def changes(self) -> list[Change]:
+        """The settings that differ."""
+        return changes(self.follows.settings, self.begins.settings)
+
+    def given_up(self) -> Mapping[int, Sequence[int]]:
+        """Epoch -> how many updates of each partition count now, and would not in the next epoch."""
+        own = self.history.updates[self.follows.epoch]
+        nothing = [0] * len(own)
+        now = _counting(self.history, self.follows, own)
+        then = _counting(self.history, self.begins, nothing)
+        return {
+            epoch: [max(0, a - b) for a, b in zip(counts, then.get(epoch, nothing), strict=True)]
+            for epoch, counts in now.items()
+        }
+
+
+def _counting(history: History, epoch: Epoch, own: Sequence[int]) -> dict[int, Sequence[int]]:
+    """Epoch -> how many of its updates count in `epoch`, which has `own`."""
+    counting: dict[int, Sequence[int]] = {epoch.epoch: own}
+    base = epoch.base
+    while base is not None:
+        counting[base.epoch] = base.updates
+        base = history.epochs[base.epoch].base
+    return counting
+
+
+def history(log: Log) -> History | None:
+    """Read all of `updates`; None where no epoch has begun. Raises Refused, BadLog, Unreachable."""
+    epochs: dict[int, Epoch] = {}
+    updates: dict[int, list[int]] = {}
+    for p in range(log.partitions):
+        start = log.low_watermark("updates", p)
+        if start > 0:
+            raise Refused(
+                f"updates-{p} starts at offset {start}: its first updates were deleted, and no worker could "
+                "fold a new epoch; take another log.prefix and replay the inputs there"
+            )
+        for record in log.read("updates", p, start):
+            message = read_update(record)
+            if isinstance(message, Epoch):
+                epochs.setdefault(message.epoch, message)
+            counts = updates.setdefault(message.epoch, [0] * log.partitions)
+            if not isinstance(message, Epoch):
+                counts[p] = max(counts[p], message.n)
+    return History(epochs, updates) if epochs else None
+
+
+def planned(log: Log, settings: Settings, base: Base | None) -> Plan | None:
+    """The plan for an epoch of these settings; None where no epoch has begun, and none needs to follow.
+
+    `base.epoch` 0 means the epoch that is going on. Raises Refused where it cannot be, BadLog, Unreachable.
+    """
+    found = history(log)
+    if found is None:
+        return None
+    number = found.newest.epoch
+    if base is not None:
+        base = Base(base.epoch or number, base.updates)
+        _must_exist(base, found, log.partitions)
+    begins = Epoch(number + 1, FORMAT, dict(settings.of_epoch()), base)
+    plan = Plan(found, begins)
+    if base is not None:
+        _must_be_readable(log, settings, plan)
+    return plan
+
+
+def _must_exist(base: Base, found: History, partitions: int) -> None:
+    if base.epoch not in found.epochs:
+        listed = ", ".join(map(str, sorted(found.epochs)))
+        raise Refused(f"there is no epoch {base.epoch} to start from; there are: {listed}")
+    if len(base.updates) != partitions:
+        raise Refused(
+            f"the version {_spelled(base)} speaks of {len(base.updates)} partitions, the log has {partitions}; "
+            "give one number of updates for each, such as `--to " + ",".join(["0"] * partitions) + "`"
+        )
+    there = found.updates[base.epoch]
+    for p, (wanted, most) in enumerate(zip(base.updates, there, strict=True)):
+        if wanted > most:
+            raise Refused(
+                f"the version {_spelled(base)} goes beyond what exists: partition {p} has {most} updates of "
+                f"epoch {base.epoch}, not {wanted}"
+            )
+
+
+def _must_be_readable(log: Log, settings: Settings, plan: Plan) -> None:
+    """Fold what the epoch would start from, as each worker will."""
+    base = plan.begins.base
+    assert base is not None
+    fold = Fold(settings, log.partitions, [*plan.history.epochs.values(), plan.begins])
+    try:
+        for p in range(log.partitions):
+            fold.fold(p, log.read("updates", p, 0))
+    except BadLog as error:
+        listed = "".join(
+            f"\n  {each.key} would be {each.after!r}, epoch {base.epoch} has {each.before!r}"
+            for each in changes(plan.history.epochs[base.epoch].settings, plan.begins.settings)
+        )
+        raise Refused(f"{error}{listed}") from None
+
+
+def _spelled(base: Base) -> str:
+    return f"{base.epoch}:{','.join(map(str, base.updates))}"
+
+
+def execute(log: Log, settings: Settings, plan: Plan, wait_s: float) -> None:
+    """Begin the epoch of `plan`, which was made of these settings.
+
+    Waits at most `wait_s` for the group. Raises Refused where others are in it, or the log has moved on;
+    Fenced, TransactionFailed when others keep coming in between; BadLog, Unreachable.
+    """
+
+    def begin(session: Session, generation: int, positions: Positions, again: bool) -> None:
+        now = planned(log, settings, plan.begins.base)
+        if now is not None and again and now.follows == plan.begins:
+            return  # the attempt before was committed, only its answer was lost
+        if now is None or now.follows != plan.follows:
+            raise Refused("another epoch has begun since the plan was made; look at the plan again")
+        value = encode(now.begins)
+        records = [Outgoing("updates", p, None, value) for p in range(log.partitions)]
+        write(log, session, generation, records, plan.follows, now.begins, positions)
+
+    as_only_member(log, settings, wait_s, begin)
+
+
+def as_only_member(
+    log: Log, settings: Settings, wait_s: float, act: Callable[[Session, int, Positions, bool], None]
+) -> None:
+    """Join the group, be sure to own every partition, and `act(session, generation, positions, again)`.
+
+    `again`: an attempt before may have been committed, with only its answer lost. Raises what `act` raises,
+    and Fenced, TransactionFailed when others keep coming in between.
+    """
+    for attempt in range(ATTEMPTS):
+        session = log.join(SLOT)
+        try:
+            generation = alone(session, log.partitions, wait_s)
+            positions = session.committed(range(log.partitions))
+            check_positions(log, settings, positions)
+            act(session, generation, positions, attempt > 0)
+            return
+        except (Fenced, TransactionFailed):
+            if attempt == ATTEMPTS - 1:
+                raise
+        except StaleGeneration:
+            raise Refused("another worker joined the group meanwhile: stop it, and try again") from None
+        finally:
+            session.close(LEAVE_S)
+
+
+def alone(session: Session, partitions: int, wait_s: float) -> int:
+    """The generation in which all partitions are ours. Raises Refused when they are not in time."""
+    deadline = time.monotonic() + wait_s
+    while True:
+        polled = session.poll(POLL_S)
+        if len(polled.partitions) == partitions:
+            return polled.generation
+        if time.monotonic() > deadline:
+            raise Refused(
+                f"only {len(polled.partitions)} of {partitions} partitions were given to this command within "
+                f"{wait_s:g} s: other workers of the group are running; stop them first"
+            )
+
+
+def must_not_be_lost(log: Log, settings: Settings) -> None:
+    """Raises Refused where work was done and the group's positions are lost."""
+    check_positions(log, settings, log.group_positions())
+
+
+def check_positions(log: Log, settings: Settings, positions: Positions) -> None:
+    """As `must_not_be_lost`, for positions at hand."""
+    for p, position in positions.items():
+        if position is None and any(newest_record(log, topic, p) is not None for topic in _WORK):
+            raise Refused(
+                f"the group {settings.group!r} has no committed offset for partition {p}, but its outputs hold "
+                "work: the offsets were lost, or the group was renamed; `mistakebound run "
+                "--resume-from-outcomes` with the settings of the present epoch first"
+            )
+
+
+def write(
+    log: Log,
+    session: Session,
+    generation: int,
+    records: Sequence[Outgoing],
+    follows: Epoch | None,
+    newest: Epoch,
+    positions: Positions,
+) -> None:
+    """Write records, the last of which begin the epoch `newest` after `follows`, with the positions as they are."""
+    known = {p: position for p, position in positions.items() if position is not None}
+    if known:
+        session.commit(Transaction(records, known), generation)
+        return
+
+    # No work yet, so there is no position to fence with. Older generations are shut out all the same.
+    def decide() -> Sequence[Outgoing]:
+        if session.poll(0.0).generation != generation:
+            raise StaleGeneration("the group has moved on")
+        found = history(log)
+        last = None if found is None else found.newest
+        if last == newest:
+            return ()  # the attempt before was committed, only its answer was lost
+        if last != follows:
+            raise Refused("another epoch has begun since the plan was made; look at the plan again")
+        return records
+
+    log.exclusively(decide)

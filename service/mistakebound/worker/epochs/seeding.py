@@ -1,0 +1,111 @@
+"""Starting warm: labelled data learned from beforehand, in an epoch of its own on which the next one is based.
+
+One transaction of the group's only member holds the seed epoch's record, its updates (marked `seed`), the
+record of the epoch that goes on from them, and the positions as they are. So the next epoch's n, clock and
+tallies begin at nothing, no seed is ever counted as a mistake or as an update of the stream, and whoever folds
+the log, or is paused meanwhile, meets only what a `reset` to a version is. What was learned before stays.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from msgspec.structs import replace
+
+from mistakebound.core.ledger.ledger import Ledger
+from mistakebound.core.messages.schema import FORMAT, Base, Epoch, Update, encode, read_update
+from mistakebound.core.model.fold import Fold
+from mistakebound.core.records import OUTPUTS, Outgoing, Record
+from mistakebound.core.replay.replay import Row, replay_rows
+from mistakebound.core.step.sizes import Limits
+from mistakebound.core.step.state import State
+from mistakebound.core.step.step import Step
+from mistakebound.log.protocol import Log, Refused, Session
+from mistakebound.settings import Settings
+from mistakebound.worker.epochs.epochs import refuse_changed
+from mistakebound.worker.epochs.reset import History, Positions, as_only_member, history, write
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What would be written."""
+
+    history: History | None
+    """What the log held when the plan was made."""
+    seeds: Epoch
+    begins: Epoch
+    updates: Sequence[Sequence[Update]]
+    """Of each partition."""
+    labelled: int
+    """Rows that were learned from, or were right already."""
+    unread: int
+    """Rows that could not be read, or whose id came twice."""
+
+    def records(self) -> list[Outgoing]:
+        """In the order of each partition: the epoch of the seeds, the seeds, the epoch that goes on."""
+        found = []
+        for p, updates in enumerate(self.updates):
+            found.append(Outgoing("updates", p, None, encode(self.seeds)))
+            found += [Outgoing("updates", p, one.id.encode(), encode(one)) for one in updates]
+            found.append(Outgoing("updates", p, None, encode(self.begins)))
+        return found
+
+
+def planned(log: Log, settings: Settings, rows: Iterable[Row]) -> Plan:
+    """Learn from the rows, one by one at zero delay, after what the log's model has learned already.
+
+    Raises Refused where the log's epoch has other settings; BadLog, Unreachable.
+    """
+    found = history(log)
+    epochs = dict(found.epochs) if found is not None else {}
+    base = None
+    if found is not None:
+        refuse_changed(found.newest, settings)
+        own = list(found.updates[found.newest.epoch])
+        if any(own) or found.newest.base is not None:
+            base = Base(found.newest.epoch, own)
+    seeds = Epoch(max(epochs, default=0) + 1, FORMAT, dict(settings.of_epoch()), base)
+    partitions = log.partitions
+    fold = Fold(settings, partitions, [*epochs.values(), seeds])
+    for p in range(partitions):
+        fold.fold(p, log.read("updates", p, 0))
+    fold.must_be_whole()
+    updates: list[list[Update]] = [[] for _ in range(partitions)]
+
+    def taken(step: Step) -> None:
+        for one in step.transaction.outputs:
+            if one.topic == "updates":
+                update = read_update(Record(one.topic, one.partition, 0, 0, one.key, one.value))
+                assert isinstance(update, Update)
+                updates[one.partition].append(replace(update, seed=True))
+
+    limits = Limits(**{topic.replace("-", "_"): log.max_record_bytes(topic) for topic in OUTPUTS})
+    ledgers = {p: Ledger(settings.labels) for p in range(partitions)}
+    fold.model.begin()
+    replay_rows(rows, settings, partitions, taken=taken, state=State(settings, fold.model, ledgers, limits))
+    examples = [ledger.tallies.life.examples for ledger in ledgers.values()]
+    labelled = sum(one["labelled"] for one in examples)
+    begins = Epoch(seeds.epoch + 1, FORMAT, seeds.settings, Base(seeds.epoch, [len(one) for one in updates]))
+    consumed = sum(one["consumed"] for one in examples)
+    return Plan(found, seeds, begins, updates, labelled, consumed - labelled)
+
+
+def execute(log: Log, settings: Settings, plan: Plan, wait_s: float) -> None:
+    """Write what was planned with these settings.
+
+    Waits at most `wait_s` for the group. Raises Refused where others are in it, or the log has moved on;
+    Fenced, TransactionFailed when others keep coming in between; BadLog, Unreachable.
+    """
+
+    def seed(session: Session, generation: int, positions: Positions, again: bool) -> None:
+        now = history(log)
+        if again and now is not None and now.newest == plan.begins:
+            return  # the attempt before was committed, only its answer was lost
+        if now != plan.history:
+            raise Refused(
+                "the model has learned, or an epoch has begun, since the seeds were made: stop all workers, "
+                "and try again"
+            )
+        follows = None if now is None else now.newest
+        write(log, session, generation, plan.records(), follows, plan.begins, positions)
+
+    as_only_member(log, settings, wait_s, seed)

@@ -1,0 +1,103 @@
+"""The status page at `/`, and the same as JSON at `/api/status`: one worker, its own partitions.
+
+Everything comes from the loop's newest snapshot, the metrics and the judgement of health; a request makes the
+loop wait for nothing. The page is static: its script asks `/api/status` every two seconds.
+"""
+
+import time
+from collections.abc import Callable
+from importlib.resources import files
+
+import msgspec
+
+from mistakebound.core.reporting.status import Behind, Status, WorkerStatus, schema, status
+from mistakebound.settings import Settings
+from mistakebound.worker.health import Health
+from mistakebound.worker.http.notices import notices
+from mistakebound.worker.http.server import Page, Pages
+from mistakebound.worker.http.snapshot import Board
+from mistakebound.worker.metrics.definitions import build_version
+from mistakebound.worker.metrics.metrics import Metrics
+
+_ASSETS = {
+    "/": ("page.html", "text/html; charset=utf-8"),
+    "/page.css": ("page.css", "text/css; charset=utf-8"),
+    "/page.js": ("page.js", "text/javascript; charset=utf-8"),
+    "/chart.js": ("chart.js", "text/javascript; charset=utf-8"),
+    "/icon.svg": ("icon.svg", "image/svg+xml"),
+}
+_JSON = "application/json"
+
+
+def pages(
+    board: Board, settings: Settings, slot: str, metrics: Metrics, health: Callable[[], Health]
+) -> Pages:
+    """By path: the page with its assets, the status, and its schema."""
+    shape = msgspec.json.encode(schema()) + b"\n"
+
+    def told() -> tuple[bytes, str]:
+        whole = status_of(board, settings, slot, metrics, health(), time.time())
+        return msgspec.json.encode(whole) + b"\n", _JSON
+
+    return {
+        **{path: _asset(name, kind) for path, (name, kind) in _ASSETS.items()},
+        "/api/status": told,
+        "/api/status.schema.json": lambda: (shape, "application/schema+json"),
+    }
+
+
+def _asset(name: str, content_type: str) -> Page:
+    body = files("mistakebound.worker.http").joinpath("page_assets", name).read_bytes()
+    return lambda: (body, content_type)
+
+
+def status_of(
+    board: Board, settings: Settings, slot: str, metrics: Metrics, health: Health, now_s: float
+) -> Status:
+    """All that is known at this Unix time."""
+    shown, learned = board.shown, board.shown.learned
+    checkpoint = metrics.checkpoint() if settings.checkpoint.url else None
+    owned = {each.partition for each in shown.partitions}
+    behind = {p: Behind(**both) for p, both in metrics.behind().items() if p in owned and len(both) == 2}
+    declared = settings.learner.gamma
+    window = None if learned is None else learned.window_margin_upper_bound
+    max_delay = settings.labels.max_delay
+    return status(
+        shown.report,
+        behind,
+        shown.epoch,
+        WorkerStatus(
+            slot=slot,
+            group=settings.group,
+            version=build_version(),
+            state=health.state,
+            live=health.live,
+            ready=health.ready,
+            reason=health.reason,
+            now=now_s,
+            started_at=board.started_at,
+            counted_at=shown.counted_at,
+            measured_at=shown.measured_at,
+            stepped_at=shown.stepped_at,
+            partition_count=shown.partition_count,
+            partitions=shown.partitions,
+            max_delay_seconds=None if max_delay is None else max_delay.total_seconds(),
+            checkpoint=checkpoint,
+            hypothesis=None if learned is None else learned.hypothesis,
+            no_bound=None if learned is None else learned.no_bound,
+            window_margin_upper_bound=window,
+            declared_margin=declared,
+            mistakes=shown.mistakes,
+            history=shown.history,
+            notices=notices(
+                health,
+                shown.report.bounds,
+                (declared, window),
+                shown.partitions,
+                shown.history,
+                checkpoint,
+                board.started_at,
+                now_s,
+            ),
+        ),
+    )

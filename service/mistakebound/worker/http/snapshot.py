@@ -1,0 +1,140 @@
+"""What the loop shows of itself: a snapshot that it replaces between two steps, and never changes.
+
+HTTP threads read the newest snapshot and nothing that the loop works on. Taking one costs a pass over the
+partitions and the rings, whatever the model's size, and is done twice a second at most.
+"""
+
+import time
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass
+from math import inf
+
+from mistakebound.core.ledger.ledger import Ledger
+from mistakebound.core.model.fold import Fold
+from mistakebound.core.reporting.report import ModelSummary, PartitionCounts, Report, report
+from mistakebound.core.reporting.status import EpochStatus, History, PartitionStatus, epoch_status
+from mistakebound.core.step.explain import MOST_TERMS
+from mistakebound.core.step.explained import MistakeTold
+from mistakebound.core.step.facts import StepFacts
+from mistakebound.core.step.state import State
+from mistakebound.worker.http.history import Recent
+from mistakebound.worker.metrics.model_insight import Learned
+
+EVERY_S = 0.5
+TERMS_PER_S = 5_000
+"""Scores of single features that explaining mistakes may cost: less than a hundredth of the time."""
+KEPT = 10
+"""Mistakes kept."""
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """The worker's own account at one moment."""
+
+    report: Report
+    epoch: EpochStatus | None
+    partitions: tuple[PartitionStatus, ...]
+    partition_count: int | None
+    learned: Learned | None
+    measured_at: float | None
+    counted_at: float
+    stepped_at: float | None
+    mistakes: tuple[MistakeTold, ...]
+    """Newest first."""
+    history: tuple[History, ...]
+
+
+class Board:
+    """The loop writes, in its own thread; `shown` may be read in any."""
+
+    def __init__(self, learner: str, clock: Callable[[], float] = time.time) -> None:
+        """`clock` gives Unix time in s."""
+        self._learner, self._clock = learner, clock
+        self._recent = Recent()
+        self._mistakes: deque[MistakeTold] = deque(maxlen=KEPT)
+        self._stepped_at: float | None = None
+        self._learned: Learned | None = None
+        self._measured_at: float | None = None
+        self._shown_s = -inf
+        self._allowed_s, self._allowed = clock(), float(MOST_TERMS)
+        self.started_at = clock()
+        self.shown = self._taken(None, None)
+
+    def allowance(self) -> int:
+        """How many scores the next step may take to explain mistakes; they come back with time."""
+        now_s = self._clock()
+        gained = max(0.0, now_s - self._allowed_s) * TERMS_PER_S
+        self._allowed_s, self._allowed = now_s, min(MOST_TERMS, self._allowed + gained)
+        return int(self._allowed)
+
+    def stepped(self, facts: StepFacts) -> None:
+        """A step was committed."""
+        self._stepped_at = self._clock()
+        self._allowed -= sum(max(1, one.features) for one in facts.mistakes_told)
+        self._recent.add(self._stepped_at, facts)
+        self._mistakes.extend(facts.mistakes_told)
+
+    def show(self, state: State, fold: Fold, learned: Learned | None) -> None:
+        """Take a snapshot, if it is time."""
+        if abs(self._clock() - self._shown_s) >= EVERY_S:  # also after the clock was set back
+            if learned is not self._learned:
+                self._learned, self._measured_at = learned, self._clock()
+            self.shown = self._taken(state, fold)
+
+    def forget(self) -> None:
+        """Nothing is held any more. What happened since the process began is kept."""
+        self._learned = self._measured_at = None
+        self.shown = self._taken(None, None)
+
+    def _taken(self, state: State | None, fold: Fold | None) -> Shown:
+        now_s = self._shown_s = self._clock()
+        ledgers = {} if state is None else state.ledgers
+        learned = self._learned
+        if learned is not None:
+            summary = learned.summary
+        else:
+            model = None if state is None else state.model
+            summary = (
+                ModelSummary(0, ()) if model is None else ModelSummary(model.epoch, tuple(model.updates))
+            )
+        counts = [
+            PartitionCounts(ledger.tallies.life, len(ledger.waiting), len(ledger.parked))
+            for ledger in ledgers.values()
+        ]
+        found = (
+            report(counts, self._learner, summary)
+            if learned is None
+            else report(counts, self._learner, summary, learned.bounds, learned.margin_upper_bound)
+        )
+        return Shown(
+            found,
+            None if fold is None or fold.epoch is None else _epoch(fold),
+            tuple(_partition(p, ledger, state) for p, ledger in sorted(ledgers.items()) if state is not None),
+            None if state is None else state.model.partitions,
+            learned,
+            self._measured_at,
+            now_s,
+            self._stepped_at,
+            tuple(reversed(self._mistakes)),
+            self._recent.told(now_s),
+        )
+
+
+def _epoch(fold: Fold) -> EpochStatus | None:
+    assert fold.epoch is not None
+    return epoch_status(fold.epoch, fold.epochs.get(fold.epoch.epoch - 1))
+
+
+def _partition(number: int, ledger: Ledger, state: State) -> PartitionStatus:
+    totals = state.totals(number)
+    oldest = totals.oldest_waiting_ms
+    return PartitionStatus(
+        number,
+        totals.examples,
+        totals.labelled,
+        totals.mistakes,
+        totals.waiting,
+        totals.parked,
+        None if oldest is None else max(0, ledger.stream_time - oldest) / 1000,
+    )

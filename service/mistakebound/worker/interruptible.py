@@ -1,0 +1,55 @@
+"""A rebuild that can be broken off: nothing of it is of use to a worker that was told to stop."""
+
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from mistakebound.core.records import Record, Topic
+from mistakebound.log.protocol import Log, Unreachable
+
+EVERY = 1_000
+"""Records between two looks."""
+SLICE_S = 1.0
+"""The longest wait between two looks."""
+WAIT_S = 30.0
+"""Without any progress for so long a read is given up."""
+
+
+class Interrupted(Exception):
+    """The worker was told to stop while it restored. Nothing is open, and nothing was changed."""
+
+
+class InterruptibleLog:
+    """A log, except that `read` raises Interrupted once the worker is told to stop, also while it waits."""
+
+    def __init__(self, log: Log, interrupted: Callable[[], bool]) -> None:
+        self._log, self._interrupted = log, interrupted
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._log, name)
+
+    def read(self, topic: Topic, partition: int, start: int, stop: int | None = None) -> Iterator[Record]:
+        """As `Log.read`. Raises Interrupted, too."""
+        bound = self._log.high_watermark(topic, partition) if stop is None else stop
+        return self._records(topic, partition, start, bound)
+
+    def _records(self, topic: Topic, partition: int, start: int, bound: int) -> Iterator[Record]:
+        done, given_up_s = False, time.monotonic() + WAIT_S
+        while not done:
+            self._look()
+            try:
+                for number, record in enumerate(
+                    self._log.read(topic, partition, start, bound, wait_s=SLICE_S), start=1
+                ):
+                    if number % EVERY == 0:
+                        self._look()
+                    yield record
+                    start, given_up_s = record.offset + 1, time.monotonic() + WAIT_S
+                done = True
+            except Unreachable:
+                if time.monotonic() > given_up_s:
+                    raise
+
+    def _look(self) -> None:
+        if self._interrupted():
+            raise Interrupted

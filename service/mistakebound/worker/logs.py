@@ -1,0 +1,112 @@
+"""Structured logs on stderr: one event a line, with level and UTC time, as JSON or for people.
+
+Libraries' own loggers go the same way from WARNING on. Nothing is logged per record, and no value that
+`redaction` knows, whoever says it.
+"""
+
+import logging
+import os
+import sys
+from collections.abc import Callable
+from typing import Any, Literal, TextIO
+
+import structlog
+from structlog.typing import EventDict, Processor
+
+from mistakebound.worker.redaction import redacted
+
+LogFormat = Literal["json", "console"]
+
+
+class _Handler(logging.StreamHandler[TextIO]):
+    """Writes to a stream and tells `count` the level of every message."""
+
+    def __init__(self, stream: TextIO, count: Callable[[str], None] | None) -> None:
+        super().__init__(stream)
+        self._count = count
+
+    def emit(self, record: logging.LogRecord) -> None:
+        if self._count is not None:
+            self._count(record.levelname.lower())
+        super().emit(record)
+
+    def format(self, record: logging.LogRecord) -> str:
+        return redacted(super().format(record))
+
+
+def configure(
+    log_format: LogFormat = "json",
+    *,
+    level: str = "info",
+    count: Callable[[str], None] | None = None,
+    stream: TextIO | None = None,
+) -> None:
+    """Send `structlog` and the standard library's logging to `stream` (stderr at the time of the call).
+
+    `count` is called with the lower-case level of each message that is written. Calling again replaces
+    the earlier set-up, so commands may begin before there are metrics to count into.
+    """
+    stream = stream if stream is not None else sys.stderr
+    shared: list[Processor] = [
+        structlog.contextvars.merge_contextvars,
+        structlog.stdlib.add_log_level,
+        structlog.processors.TimeStamper(fmt="iso", utc=True),
+        structlog.processors.UnicodeDecoder(),
+    ]
+    handler = _Handler(stream, count)
+    handler.setFormatter(
+        structlog.stdlib.ProcessorFormatter(
+            foreign_pre_chain=[*shared, structlog.stdlib.add_logger_name],
+            processors=[
+                structlog.stdlib.ProcessorFormatter.remove_processors_meta,
+                *_render(log_format, stream),
+            ],
+        )
+    )
+    root = logging.getLogger()
+    for earlier in [each for each in root.handlers if isinstance(each, _Handler)]:
+        root.removeHandler(earlier)
+    root.addHandler(handler)
+    root.setLevel(logging.WARNING)
+    logging.getLogger("mistakebound").setLevel(level.upper())
+    # Every failure of a broker reaches our own caller as an error; the client tells of each attempt.
+    logging.getLogger("kafka.net").setLevel(logging.CRITICAL)
+    structlog.configure(
+        processors=[
+            structlog.stdlib.filter_by_level,
+            *shared,
+            structlog.stdlib.PositionalArgumentsFormatter(),
+            structlog.stdlib.ProcessorFormatter.wrap_for_formatter,
+        ],
+        logger_factory=structlog.stdlib.LoggerFactory(),
+        wrapper_class=structlog.stdlib.BoundLogger,
+        cache_logger_on_first_use=False,
+    )
+
+
+def _redacted(value: Any) -> Any:
+    """Strings within, before they are spelled once more: what is quoted twice is not recognised."""
+    if isinstance(value, str):
+        return redacted(value)
+    if isinstance(value, dict):
+        return {name: _redacted(inner) for name, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return [_redacted(inner) for inner in value]
+    return value
+
+
+def _redact(logger: Any, name: str, event: EventDict) -> EventDict:  # noqa: ARG001 - a processor
+    return {key: _redacted(value) for key, value in event.items()}
+
+
+def _render(log_format: LogFormat, stream: TextIO) -> list[Processor]:
+    if log_format == "json":
+        # Without locals: they hold settings and records.
+        trace = structlog.tracebacks.ExceptionDictTransformer(show_locals=False)
+        return [
+            structlog.processors.ExceptionRenderer(trace),
+            _redact,
+            structlog.processors.JSONRenderer(default=str),
+        ]
+    colours = stream.isatty() and not os.environ.get("NO_COLOR")
+    return [structlog.dev.ConsoleRenderer(colors=colours, exception_formatter=structlog.dev.plain_traceback)]

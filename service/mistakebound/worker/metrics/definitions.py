@@ -1,0 +1,269 @@
+"""Every metric the worker exports: its name, labels and meaning. No other module names one.
+
+1. Counters start at zero with the process and are never restored: a restored counter looks like a reset
+   to Prometheus and is counted twice.
+2. What must outlive the process is a gauge by `partition`, exported by its owner and removed when the
+   partition moves away, so `sum` over all workers is right.
+3. Every label value known in advance is there from the start, at zero.
+4. Classes are labels up to 20 of them; with more, or an open set, the series have no class label.
+"""
+
+import platform
+from collections.abc import Callable, Sequence
+from importlib.metadata import PackageNotFoundError, version
+from typing import Literal, get_args
+
+from prometheus_client import Enum, Gauge, Info
+from prometheus_client.gc_collector import GCCollector
+from prometheus_client.platform_collector import PlatformCollector
+from prometheus_client.process_collector import ProcessCollector
+
+from mistakebound.core.faults import REASONS
+from mistakebound.core.step.facts import Direction, ExampleOutcome, LabelOutcome, Stream
+from mistakebound.worker.health import STATES
+from mistakebound.worker.metrics.registry import PREFIX, Registry
+
+MOST_CLASSES = 20
+
+TransactionResult = Literal["committed", "stale", "fenced", "failed"]
+"""As the log protocol's errors: StaleGeneration, Fenced, anything else that gave the transaction up."""
+RebuildReason = Literal["stale", "fenced", "failed", "unreachable"]
+CheckpointResult = Literal["success", "failure"]
+Level = Literal["debug", "info", "warning", "error", "critical"]
+
+LABEL_DELAYS_S = (1, 5, 15, 60, 300, 900, 3600, 14400, 43200, 86400, 259200, 604800, 1209600)
+MARGINS = (0, 0.01, 0.03, 0.1, 0.3, 1, 3, 10, 30, 100, 300, 1000)
+LATENCIES_S = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 3600)
+DURATIONS_S = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60)
+
+_TOTALS = {
+    "examples": "Examples predicted, over the life of the partition.",
+    "labelled": "Predictions judged by their label, over the life of the partition.",
+    "mistakes": "Predictions that differed from their label, over the life of the partition.",
+    "baseline_mistakes": "Mistakes that always predicting the majority class so far would have made, "
+    "over the life of the partition.",
+    "updates": "Updates of the model made on the partition in the current epoch.",
+    "waiting": "Examples waiting for their label.",
+    "parked": "Labels waiting for their example.",
+}
+
+
+class Families:
+    """All families of one worker, in a registry of its own."""
+
+    def __init__(
+        self,
+        classes: Sequence[str],
+        algorithm: str,
+        config_digest: str,
+        revision: str,
+        transaction_age_s: Callable[[], float],
+    ) -> None:
+        self.registry = Registry()
+        self.classes = tuple(classes) if len(classes) <= MOST_CLASSES else ()
+        self._declare_worker(algorithm, config_digest, revision)
+        self._declare_stream(transaction_age_s)
+        self._declare_learning()
+        self._declare_partitions()
+        self._declare_checkpoints()
+        for collector in (ProcessCollector, PlatformCollector, GCCollector):
+            collector(registry=self.registry)
+
+    def _declare_worker(self, algorithm: str, config_digest: str, revision: str) -> None:
+        Info(PREFIX + "build", "Build of the running worker; constant 1.", registry=self.registry).info(
+            {"version": build_version(), "revision": revision, "python_version": platform.python_version()}
+        )
+        Info(PREFIX + "model", "Configuration of the served model; constant 1.", registry=self.registry).info(
+            {"algorithm": algorithm, "config_digest": config_digest}
+        )
+        self.state = Enum(
+            PREFIX + "state", "What the worker is doing.", states=STATES, registry=self.registry
+        )
+        self.messages = self.registry.counter(
+            "log_messages", "Log messages emitted, by level.", level=get_args(Level)
+        )
+        self.poll_time = self.registry.gauge(
+            "last_poll_timestamp_seconds", "Unix time of the last completed poll."
+        )
+        self.rebalances = self.registry.counter(
+            "rebalances", "Changes of the partitions assigned to this worker."
+        )
+        self.assigned = self.registry.gauge(
+            "assigned_partitions", "Partitions assigned to this worker.", topic=get_args(Stream)
+        )
+        self.rebuilds = self.registry.counter(
+            "rebuilds",
+            "Rebuilds of a partition's state from the log, by reason.",
+            reason=get_args(RebuildReason),
+        )
+
+    def _declare_stream(self, transaction_age_s: Callable[[], float]) -> None:
+        self.consumed = self.registry.counter(
+            "records_consumed",
+            "Input records consumed in committed steps, by stream.",
+            stream=get_args(Stream),
+        )
+        self.rejected = self.registry.counter(
+            "records_rejected",
+            "Input records sent to the dead letters.",
+            stream=get_args(Stream),
+            reason=REASONS,
+        )
+        self.record_time = self.registry.gauge(
+            "last_record_timestamp_seconds",
+            "Largest record time consumed, by stream.",
+            stream=get_args(Stream),
+        )
+        self.lag = self.registry.gauge(
+            "consumer_lag_records",
+            "Records between this worker's position and the end of the partition.",
+            topic=(),
+            partition=(),
+        )
+        self.batch_duration = self.registry.histogram(
+            "batch_duration_seconds", "Time of one step, commit included.", DURATIONS_S
+        )
+        self.latency = self.registry.batches(
+            "prediction_latency_seconds",
+            "Time from an example's record time to the commit of its prediction.",
+            LATENCIES_S,
+        )
+        self.transactions = self.registry.counter(
+            "transactions", "Transactions ended, by result.", result=get_args(TransactionResult)
+        )
+        self.transaction_duration = self.registry.histogram(
+            "transaction_duration_seconds", "Time from opening a transaction to its end.", DURATIONS_S
+        )
+        self.registry.gauge(
+            "open_transaction_age_seconds", "Age of this worker's open transaction; 0 when none is open."
+        ).set_function(transaction_age_s)
+
+    def _declare_learning(self) -> None:
+        by_predicted: dict[str, Sequence[str]] = {"predicted": self.classes} if self.classes else {}
+        by_actual: dict[str, Sequence[str]] = {"actual": self.classes} if self.classes else {}
+        self.predictions = self.registry.counter(
+            "predictions_published", "Predictions committed, by predicted class.", **by_predicted
+        )
+        self.evaluations = self.registry.counter(
+            "evaluations", "Published predictions judged by their label.", **by_actual, **by_predicted
+        )
+        self.mistakes = self.registry.counter(
+            "mistakes", "Published predictions that differed from their label, by true class.", **by_actual
+        )
+        self.baseline_mistakes = self.registry.counter(
+            "baseline_mistakes",
+            "Mistakes that a baseline would have made on the judged examples.",
+            baseline=("majority",),
+        )
+        self.updates = self.registry.counter(
+            "model_updates", "Updates of the model made here, by direction.", direction=get_args(Direction)
+        )
+        self.labels = self.registry.counter(
+            "labels", "Labels, by what became of them.", outcome=get_args(LabelOutcome)
+        )
+        self.examples = self.registry.counter(
+            "examples", "Examples, by what became of them.", outcome=get_args(ExampleOutcome)
+        )
+        self.label_delay = self.registry.batches(
+            "label_delay_seconds", "Time from an example's record to its label's record.", LABEL_DELAYS_S
+        )
+        self.margin = self.registry.batches(
+            "prediction_margin", "Distance of a prediction's score from the decision threshold.", MARGINS
+        )
+        self.epoch = self.registry.gauge("epoch", "Epoch of the served model; 0 before it is known.")
+        self.nonzero = self.registry.gauge(
+            "model_nonzero_weights", "Weights that differ from their initial value."
+        )
+        self.norm = self.registry.gauge("model_weight_norm", "Euclidean norm of the weights.")
+        self.followed_lag = self.registry.gauge(
+            "followed_updates_lag", "Updates by other workers that are committed and not yet folded here."
+        )
+        self.bound = self.registry.gauge(
+            "mistake_bound",
+            "Most of the updates or mistakes of this epoch that the theorem allows, if its assumptions hold.",
+            theorem=(),
+            of=(),
+        )
+        self.bounded = self.registry.gauge(
+            "bounded_events",
+            "What the theorem counts, in this epoch; above mistake_bound, its assumptions do not hold.",
+            theorem=(),
+            of=(),
+        )
+        # These join the registry with their first value: a bound of 0 would be a false statement.
+        self.margin_bound = Gauge(
+            PREFIX + "margin_upper_bound",
+            "Upper bound on the margin with which any unit vector separates the model's updates.",
+            registry=None,
+        )
+        self.window_margin_bound = Gauge(
+            PREFIX + "margin_upper_bound_window",
+            "The same for the newest 100 updates of each partition alone.",
+            registry=None,
+        )
+        self.declared_margin = Gauge(
+            PREFIX + "declared_margin",
+            "Margin of a unit separator as learner.gamma declares it; above margin_upper_bound, there is none.",
+            registry=None,
+        )
+        self.window = Gauge(
+            PREFIX + "learner_window",
+            "Most updates of each partition that count, as learner.window says.",
+            registry=None,
+        )
+        self.counting = Gauge(
+            PREFIX + "counting_updates",
+            "Updates of all partitions that count under learner.window.",
+            registry=None,
+        )
+        self.version_space = Gauge(
+            PREFIX + "version_space_concepts",
+            "Concepts that agree with every update; at 0 none of the class does.",
+            registry=None,
+        )
+
+    def _declare_partitions(self) -> None:
+        self.totals = {
+            name: self.registry.gauge("partition_" + name, text, partition=())
+            for name, text in _TOTALS.items()
+        }
+        self.waiting_limit = self.registry.gauge(
+            "waiting_limit", "Most examples that may wait for their label in one partition."
+        )
+        self.parked_limit = self.registry.gauge(
+            "parked_limit", "Most labels that may wait for their example in one partition."
+        )
+        self.oldest = self.registry.gauge(
+            "pending_oldest_timestamp_seconds",
+            "Stream time at which the oldest example still waiting for its label was predicted.",
+            partition=(),
+        )
+
+    def _declare_checkpoints(self) -> None:
+        self.checkpoints = self.registry.counter(
+            "checkpoints", "Checkpoints tried, by result.", result=get_args(CheckpointResult)
+        )
+        self.checkpoints_unreadable = self.registry.counter(
+            "checkpoint_read_failures",
+            "Times that checkpoints could not be read at a start or takeover, and the log was read instead.",
+        )
+        self.checkpoint_duration = self.registry.histogram(
+            "checkpoint_duration_seconds", "Time to write one checkpoint durably.", DURATIONS_S
+        )
+        self.checkpoint_time = self.registry.gauge(
+            "checkpoint_last_success_timestamp_seconds", "Unix time of the last durable checkpoint."
+        )
+        self.checkpoint_size = self.registry.gauge(
+            "checkpoint_size_bytes", "Size of the last durable checkpoint."
+        )
+        self.checkpoint_pending = self.registry.gauge(
+            "checkpoint_pending_updates", "Updates that no durable checkpoint holds yet."
+        )
+
+
+def build_version() -> str:
+    """Of the installed package; `unknown` where it runs from a source tree."""
+    try:
+        return version("mistakebound")
+    except PackageNotFoundError:
+        return "unknown"

@@ -1,0 +1,118 @@
+"""What the theorems say of the served model, and what it says itself, measured every few seconds.
+
+It costs a pass over the weights, so it is done while nothing waits for it, and never takes more than a small
+part of the worker's time.
+"""
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from heapq import nlargest
+from math import hypot, inf
+from typing import Any
+
+from mistakebound.core.learners.version_space import SHOWN
+from mistakebound.core.model.model import Model
+from mistakebound.core.reporting.report import Bound, ModelSummary
+from mistakebound.core.reporting.status import Hypothesis, Weight
+from mistakebound.core.step.state import State
+from mistakebound.core.theorems.claims import certificate, concepts_left, standing, window_certificate
+from mistakebound.core.theorems.why_none import silence
+from mistakebound.worker.metrics.metrics import Metrics
+
+EVERY_S = 2.0
+SHARE = 0.05
+"""Most of the worker's time that this may take."""
+TOP = 12
+"""Weights kept by name."""
+MOST_DIGESTED = 100_000
+"""Names that a digest is made of here; it sorts them, and the work waits for it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Learned:
+    """A model as measured at one moment."""
+
+    bounds: tuple[Bound, ...]
+    margin_upper_bound: float | None
+    window_margin_upper_bound: float | None
+    summary: ModelSummary
+    hypothesis: Hypothesis
+    no_bound: str | None
+
+
+class Learning:
+    """One worker's view of its model. Call `measure` often; it mostly returns at once."""
+
+    def __init__(self, metrics: Metrics, clock: Callable[[], float] = time.monotonic) -> None:
+        """`clock` is monotonic, in s."""
+        self._metrics, self._clock = metrics, clock
+        self._next_s = -inf
+        self._seen: object = None
+        self.learned: Learned | None = None
+        """As last measured; replaced, never changed."""
+
+    def measure(self, state: State) -> None:
+        """Export bounds, certificate and size, if it is time and something changed."""
+        began = self._clock()
+        if began < self._next_s:
+            return
+        model = state.model
+        tallies = [ledger.tallies.epoch for ledger in state.ledgers.values()]
+        seen = (model.epoch, tuple(model.updates), [tally.judged for tally in tallies])
+        if seen != self._seen:
+            self._seen = seen
+            weights = model.learner.weights()
+            self.learned = found = _measured(model, standing(model, tallies), weights)
+            self._metrics.model(found.summary.features or 0, hypot(*weights.values()))
+            self._metrics.bounds(found.bounds)
+            self._metrics.margin(
+                found.margin_upper_bound, found.window_margin_upper_bound, model.settings.learner.gamma
+            )
+            self._metrics.version_space(concepts_left(model.learner))
+            if model.window is not None:
+                self._metrics.window(model.window.size, sum(model.window.counting()))
+        took = self._clock() - began
+        self._next_s = began + max(EVERY_S, took / SHARE)
+
+    def forget(self) -> None:
+        """Nothing is served: what was said of the model is taken back."""
+        self._next_s, self._seen, self.learned = -inf, None, None
+        self._metrics.bounds(())
+        self._metrics.margin(None, None, None)
+        self._metrics.version_space(None)
+        self._metrics.window(None, None)
+
+
+def _measured(model: Model, bounds: tuple[Bound, ...], weights: Mapping[str, Any]) -> Learned:
+    features = sum(value != 0.0 for value in model.learner.theta().values())
+    return Learned(
+        bounds,
+        certificate(model),
+        window_certificate(model),
+        ModelSummary(
+            model.epoch,
+            tuple(model.updates),
+            features,
+            model.digest() if features <= MOST_DIGESTED else None,
+            None if model.window is None else model.window.size,
+            None if model.window is None else tuple(model.window.counting()),
+        ),
+        _hypothesis(model, weights),
+        None if bounds else silence(model),
+    )
+
+
+def _hypothesis(model: Model, weights: Mapping[str, Any]) -> Hypothesis:
+    kind, left = model.settings.learner.kind, concepts_left(model.learner)
+    if left is not None:  # `weights` spells out the first few
+        shown = tuple(Weight(name, 1.0) for name in weights)
+        return Hypothesis("concepts that agree with every update", left, shown[:SHOWN])
+    what = {
+        "elimination": "literals left",
+        "kernel-perceptron": "signed sums over the mistakes",
+        "voted-perceptron": "weights of the last vector",
+        "averaged-perceptron": "weights, not averaged",
+    }.get(kind, "weights")
+    largest = nlargest(TOP, (item for item in weights.items() if item[1]), key=lambda item: abs(item[1]))
+    return Hypothesis(what, len(weights), tuple(Weight(name, float(value)) for name, value in largest))

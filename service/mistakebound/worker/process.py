@@ -1,0 +1,135 @@
+"""One worker as a process: its metrics and health, its checkpoints, its signals, its loop."""
+
+import os
+import signal
+import socket
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext
+from types import FrameType
+
+import structlog
+
+from mistakebound.core.checkpoint import settings_digest
+from mistakebound.core.messages.labels import spelled
+from mistakebound.log.protocol import Log
+from mistakebound.settings import Settings
+from mistakebound.worker import logs
+from mistakebound.worker.assignment import Held
+from mistakebound.worker.checkpoints.schedule import Checkpointing
+from mistakebound.worker.health import Health, Heartbeat, Limits
+from mistakebound.worker.http.page import pages
+from mistakebound.worker.http.server import serve
+from mistakebound.worker.http.snapshot import Board
+from mistakebound.worker.http.tls import tls_of
+from mistakebound.worker.loop import Worker
+from mistakebound.worker.metrics.metrics import Metrics
+
+DRAIN_S = 10.0
+INTERRUPTED = 130
+"""Exit code of a second signal, as shells report a process ended by Ctrl-C."""
+DRAIN_FAILED = 7
+
+_log = structlog.get_logger(__name__)
+
+
+@contextmanager
+def stop_on_signals() -> Iterator[threading.Event]:
+    """An event that SIGTERM or SIGINT sets. A second signal ends the process at once, as does a drain
+    that takes longer than 10 s: nothing is lost, the log is the truth.
+
+    A thread of its own takes the signals: Python's handlers would wait while the main thread is inside a
+    library, such as sqlite waiting for its lock.
+    """
+    stop = threading.Event()
+    waking, woken = socket.socketpair()
+    waking.setblocking(False)
+
+    def watch() -> None:
+        woken.recv(1)
+        if closing.is_set():
+            return
+        stop.set()
+        woken.settimeout(DRAIN_S)
+        try:
+            woken.recv(1)
+        except TimeoutError:
+            os._exit(DRAIN_FAILED)
+        if not closing.is_set():
+            os._exit(INTERRUPTED)
+
+    closing = threading.Event()
+    watcher = threading.Thread(target=watch, name="signals", daemon=True)
+    watcher.start()
+    before = {number: signal.signal(number, _taken) for number in (signal.SIGTERM, signal.SIGINT)}
+    wakeup = signal.set_wakeup_fd(waking.fileno())
+    try:
+        yield stop
+    finally:
+        signal.set_wakeup_fd(wakeup)
+        for number, handler in before.items():
+            signal.signal(number, handler)
+        closing.set()
+        waking.send(b"\0")
+        watcher.join()
+        waking.close()
+        woken.close()
+
+
+def _taken(number: int, frame: FrameType | None) -> None:
+    """The wake-up byte has told the watching thread already; without a handler no byte is written."""
+
+
+def work(
+    log: Log,
+    settings: Settings,
+    stopping: Callable[[bool], bool],
+    *,
+    log_format: logs.LogFormat,
+    log_level: str = "info",
+    from_outcomes: bool = False,
+    interrupted: Callable[[], bool] = lambda: False,
+    next_free: bool = False,
+    serving: Callable[[str], None] | None = None,
+    stepped: Callable[[Held], None] | None = None,
+) -> Worker:
+    """Run one worker until `stopping(idle)`, with its pages and checkpoints; returns it afterwards.
+
+    `next_free`: on a busy address take the next free port; `serving` is told the URL. Raises what
+    `Worker.run` raises, AddressError, TlsError and CheckpointError.
+    """
+    slot = settings.worker.slot or socket.getfqdn()
+    classes = [spelled(value) for value in (settings.labels.positive, settings.labels.negative)]
+    metrics = Metrics(classes, settings.learner.kind, settings_digest(settings))
+    metrics.limits(settings.labels.max_waiting, settings.labels.max_parked)
+    logs.configure(log_format, level=log_level, count=metrics.logged)
+    heartbeat = Heartbeat()
+    limits = Limits()
+    address = settings.http.address
+    board = Board(settings.learner.kind) if address else None
+    server = None
+    if board is not None:
+
+        def health() -> Health:
+            return heartbeat.health(limits)
+
+        served = pages(board, settings, slot, metrics, health)
+        server = serve(address, metrics, health, served, tls=tls_of(settings.http), next_free=next_free)
+    with server or nullcontext():
+        if server is not None and serving is not None:
+            serving(server.url)
+        worker = Worker(
+            log,
+            settings,
+            slot,
+            metrics=metrics,
+            heartbeat=heartbeat,
+            checkpointing=Checkpointing(log, settings, slot, metrics),
+            stopping=stopping,
+            board=board,
+            stepped=stepped,
+            from_outcomes=from_outcomes,
+            interrupted=interrupted,
+        )
+        worker.run()
+    return worker

@@ -1,0 +1,609 @@
+"""The audit finds nothing in what a worker wrote, whatever happened to it, and each thing that is not so."""
+
+import math
+import struct
+from collections import Counter
+from collections.abc import Callable, Iterator
+from copy import copy, deepcopy
+from random import Random
+from typing import Any
+
+import msgspec
+import pytest
+from structlog.testing import capture_logs
+
+from mistakebound.core.checkpoint import (
+    FORMAT,
+    Checkpoint,
+    decode_checkpoint,
+    encode_checkpoint,
+    freeze,
+    settings_digest,
+)
+from mistakebound.core.learners import Learner
+from mistakebound.core.messages.schema import encode
+from mistakebound.core.model.model import first_epoch
+from mistakebound.core.records import Record
+from tests.core.support.audited import Lists, of_history
+from tests.core.support.every_kind import CASES, EVERY_CASE, Case
+from tests.core.support.feeding import Feeder
+from tests.core.support.histories import History
+
+PARTITIONS = 2
+
+
+@pytest.mark.long
+def test_random_histories_are_clean() -> None:
+    """Every outcome, restarts in every way, aborted transactions, any learner: nothing is found."""
+    checked: Counter[str] = Counter()
+    for seed in range(60):
+        history = History(Random(seed))
+        with capture_logs():
+            history.run()
+        found = of_history(history).audit(*map(decode_checkpoint, history.checkpoints[:2]))
+        assert found.first == [], f"history {seed}"
+        checked += found.checked
+    assert checked["checkpoint models"] > 40
+    assert checked["checkpoint ledgers"] > 40
+    assert checked["updates"] > 10
+    assert checked["dead letters"] > 40
+
+
+class Made:
+    """A log of some work, and the worker's state after it."""
+
+    def __init__(self, case: Case | None = None, sabotage: Callable[[Feeder], None] | None = None) -> None:
+        sections: dict[str, Any] = {"learner": {"kind": "averaged-perceptron"}}
+        if case is not None:
+            sections = case.settings.model_dump(include={"learner", "features", "labels"})
+        sections["labels"] = {
+            **sections.get("labels", {}),
+            "max_delay": 0.06,
+            "parking": 0.02,
+            "remember": 10,
+        }
+        self.partitions = PARTITIONS if case is None else case.partitions(PARTITIONS)
+        self.feeder = Feeder(self.partitions, **sections)
+        if sabotage is not None:
+            sabotage(self.feeder)
+        self.log = Lists(self.partitions, {})
+        for p in range(self.partitions):
+            self._keep("updates", p, encode(first_epoch(self.feeder.settings)))
+        self._work(Random(1), case)
+
+    def _work(self, random: Random, case: Case | None) -> None:
+        def row() -> tuple[Any, Any]:
+            if case is not None:
+                return case.row(random)
+            return {"a": random.uniform(-1, 1), "b": random.uniform(-1, 1)}, random.random() < 0.5
+
+        rows = [row() for _ in range(120)]
+        portion: list[Record] = []
+        for number in range(len(rows) + 9):
+            now, p = 1_000 + 5 * number, number % self.partitions
+            if number < len(rows):
+                content = encode({"id": f"i{number}", "features": rows[number][0]})
+                portion.append(self.feeder.record("examples", now, content, partition=p))
+            late = number - 8
+            if late >= 0 and late % 7:  # some labels never come
+                p = late % self.partitions
+                name, label = f"i{late}", rows[min(late, len(rows) - 1)][1]
+                portion.append(self.feeder.label(name, now, label, partition=p))
+            if number >= 18 and number % 5 == 0:  # some come again
+                again = number - 18
+                portion.append(self.feeder.label(f"i{again}", now, True, partition=again % self.partitions))
+            gone = number - 16
+            if (
+                0 <= gone < 90 and gone % 7 == 0
+            ):  # those that did not come, and some of nobody, with their content
+                p = gone % self.partitions
+                content = {"features": rows[gone][0], "prediction": rows[gone - 1][1]}
+                for name in (f"i{gone}", f"u{gone}"):
+                    value = encode({"id": name, "label": rows[gone][1], **content})
+                    portion.append(self.feeder.record("labels", now, value, partition=p))
+            if number % 30 == 0:
+                portion.append(self.feeder.record("labels", now, b"nonsense", partition=p))
+            if number % 6 == 0:
+                self._feed(portion)
+                portion = []
+        self._feed(portion)
+
+    def _feed(self, portion: list[Record]) -> None:
+        for record in portion:
+            self.log.sides[record.topic, record.partition].append(record)
+        for output in self.feeder.feed(*portion, max_records=5).outputs:
+            self._keep(output.topic, output.partition, output.value, output.key, output.headers)
+
+    def _keep(self, topic: Any, p: int, value: Any, key: Any = None, headers: Any = ()) -> None:
+        side = self.log.sides[topic, p]
+        side.append(Record(topic, p, len(side), 0, key, value, headers))
+
+    def checkpoint(self) -> Checkpoint:
+        state = self.feeder.state
+        frozen = Checkpoint(
+            FORMAT,
+            "group",
+            {},
+            settings_digest(self.feeder.settings),
+            [first_epoch(self.feeder.settings)],
+            state.model.snapshot(),
+            [len(self.log.sides["updates", p]) for p in range(self.partitions)],
+            {p: freeze(ledger) for p, ledger in state.ledgers.items()},
+        )
+        return decode_checkpoint(encode_checkpoint(frozen))
+
+
+@EVERY_CASE
+def test_every_learner_is_clean(case: Case) -> None:
+    """Scores, updates and their absences, and the checkpoint's rows, of each kind."""
+    made = Made(case)
+    found = made.log.audit(made.checkpoint())
+    assert found.first == []
+    assert found.checked["predictions"] == 120
+    assert found.checked["updates"] > 0
+    assert found.checked["labels without update"] > 0
+
+
+@pytest.fixture(scope="module")
+def _made() -> Made:
+    made = Made()
+    assert made.log.audit(made.checkpoint()).first == []
+    return made
+
+
+@pytest.fixture
+def made(_made: Made) -> Made:
+    """Work of two partitions; a test may alter its topics."""
+    made = copy(_made)
+    made.log = deepcopy(_made.log)
+    return made
+
+
+# --- altered topics -----------------------------------------------------------------------------------------
+
+
+def renumber(records: list[Record]) -> None:
+    records[:] = [record._replace(offset=offset) for offset, record in enumerate(records)]
+
+
+def missing_update(log: Lists) -> None:
+    del log.sides["updates", 0][4]
+
+
+def missing_last_update(log: Lists) -> None:
+    del log.sides["updates", 1][-1]
+
+
+def update_twice(log: Lists) -> None:
+    log.sides["updates", 0].insert(4, log.sides["updates", 0][4])
+    renumber(log.sides["updates", 0])
+
+
+def extra_update(log: Lists) -> None:
+    last = log.sides["updates", 0][-1]
+    log.sides["updates", 0].append(last._replace(offset=last.offset + 1))
+    log.rewrite("updates", 0, -1, lambda value: value.update(n=value["n"] + 1))
+
+
+def misses_own_update(log: Lists) -> None:
+    def change(value: Any) -> None:
+        value["model"]["updates"][0] -= 1
+
+    log.rewrite("updates", 0, 4, change)
+
+
+def goes_back(log: Lists) -> None:
+    def change(value: Any) -> None:
+        value["model"]["updates"][1] = 0
+
+    log.rewrite("updates", 0, -1, change)
+
+
+def wrong_predicted(log: Lists) -> None:
+    log.rewrite("updates", 0, 3, lambda value: value.update(predicted=not value["predicted"]))
+
+
+def wrong_clock(log: Lists) -> None:
+    def change(value: Any) -> None:
+        value["clock"][0] += 1
+
+    log.rewrite("updates", 0, 3, change)
+
+
+def wrong_label_learned(log: Lists) -> None:
+    log.rewrite("updates", 1, 3, lambda value: value.update(label=not value["label"]))
+
+
+def doubled_prediction(log: Lists) -> None:
+    records = log.sides["predictions", 1]
+    records.insert(10, records[9])
+    renumber(records)
+
+
+def doubled_last_prediction(log: Lists) -> None:
+    last = log.sides["predictions", 1][-1]
+    log.sides["predictions", 1].append(last._replace(offset=last.offset + 1))
+
+
+def missing_prediction(log: Lists) -> None:
+    del log.sides["predictions", 0][7]
+
+
+def last_bit_of_a_score(log: Lists) -> None:
+    log.rewrite(
+        "predictions", 0, -1, lambda value: value.update(score=math.nextafter(value["score"], math.inf))
+    )
+
+
+def other_class_predicted(log: Lists) -> None:
+    log.rewrite("predictions", 0, -1, lambda value: value.update(prediction=not value["prediction"]))
+
+
+def other_features_predicted(log: Lists) -> None:
+    log.rewrite("predictions", 0, -1, lambda value: value["features"].update(a=0.5))
+
+
+def other_version_predicted(log: Lists) -> None:
+    def change(value: Any) -> None:
+        value["model"]["updates"][1] -= 1
+
+    log.rewrite("predictions", 0, -1, change)
+
+
+def older_time_predicted(log: Lists) -> None:
+    log.rewrite("predictions", 0, -1, lambda value: value.update(at=value["at"] - 1))
+
+
+def _first(log: Lists, outcome: str) -> tuple[int, int]:
+    """(place of the record, place of the decision)."""
+    for place, value in enumerate(log.values("outcomes", 0)):
+        for number, decision in enumerate(value["decisions"]):
+            if decision["outcome"] == outcome:
+                return place, number
+    raise AssertionError(outcome)
+
+
+def _decision(outcome: str, change: Callable[[list[Any], int], None]) -> Callable[[Lists], None]:
+    def alter(log: Lists) -> None:
+        place, number = _first(log, outcome)
+        log.rewrite("outcomes", 0, place, lambda value: change(value["decisions"], number))
+
+    return alter
+
+
+def count_applied_twice(decisions: list[Any], number: int) -> None:
+    decisions.insert(number, decisions[number])
+
+
+def conflict(decisions: list[Any], number: int) -> None:
+    decisions[number]["outcome"] = "conflict"
+
+
+def other_label(decisions: list[Any], number: int) -> None:
+    decisions[number]["label"] = not decisions[number]["label"]
+
+
+def other_prediction(decisions: list[Any], number: int) -> None:
+    decisions[number]["prediction"] = not decisions[number]["prediction"]
+
+
+def _late_update(log: Lists) -> int:
+    return next(place for place, value in enumerate(log.values("updates", 0)) if value.get("late"))
+
+
+def late_update_twice(log: Lists) -> None:
+    place = _late_update(log)
+    log.sides["updates", 0].insert(place, log.sides["updates", 0][place])
+    renumber(log.sides["updates", 0])
+
+
+def late_update_is_ordinary(log: Lists) -> None:
+    log.rewrite("updates", 0, _late_update(log), lambda value: value.pop("late"))
+
+
+def parked_content(log: Lists) -> None:
+    for place, value in enumerate(log.values("outcomes", 0)):
+        for number, decision in enumerate(value["decisions"]):
+            if "features" in decision and decision["outcome"] == "parked":
+
+                def change(value: Any, number: int = number) -> None:
+                    value["decisions"][number]["features"] = {"a": 5}
+
+                log.rewrite("outcomes", 0, place, change)
+                return
+    raise AssertionError("no parked label carries anything")
+
+
+def forgotten(decisions: list[Any], number: int) -> None:
+    del decisions[number]
+
+
+def tally(log: Lists) -> None:
+    log.rewrite("outcomes", 1, 5, lambda value: value["tallies"]["life"].update(mistakes=99))
+
+
+def tally_of_epoch(log: Lists) -> None:
+    log.rewrite("outcomes", 1, 5, lambda value: value["tallies"]["epoch"]["labels"].update(applied=99))
+
+
+def _summary(**changes: Any) -> Callable[[Lists], None]:
+    def alter(log: Lists) -> None:
+        def change(value: Any) -> None:
+            for name, (key, more) in changes.items():
+                if key is None:
+                    value[name] += more
+                else:
+                    value[name][key] += more
+
+        log.rewrite("outcomes", 0, 8, change)
+
+    return alter
+
+
+def missing_turn(log: Lists) -> None:
+    del log.sides["outcomes", 0][6]
+
+
+def turn_of_an_older_version(log: Lists) -> None:
+    log.rewrite("outcomes", 0, -1, lambda value: value["model"]["updates"].__setitem__(1, 0))
+
+
+def missing_dead_letter(log: Lists) -> None:
+    del log.sides["dead-letters", 0][0]
+
+
+def other_reason(log: Lists) -> None:
+    records = log.sides["dead-letters", 0]
+    headers = (("mistakebound.reason", b"bad-id"), *records[0].headers[1:])
+    records[0] = records[0]._replace(headers=headers)
+
+
+def other_key(log: Lists) -> None:
+    records = log.sides["predictions", 0]
+    records[3] = records[3]._replace(key=b"other")
+
+
+ALTERED: dict[str, tuple[Callable[[Lists], None], str]] = {
+    "an update is missing": (missing_update, "update numbers"),
+    "the last update is missing": (missing_last_update, "updates"),
+    "an update is there twice": (update_twice, "update numbers"),
+    "an update that follows from no label": (extra_update, "leftovers"),
+    "an update by a model without an earlier one of its partition": (misses_own_update, "update versions"),
+    "an update by a model that goes back": (goes_back, "update versions"),
+    "the class that the deciding model gave": (wrong_predicted, "updates"),
+    "an update's clock": (wrong_clock, "updates"),
+    "an update's label": (wrong_label_learned, "updates"),
+    "a prediction is there twice": (doubled_prediction, "predictions"),
+    "the last prediction is there twice": (doubled_last_prediction, "leftovers"),
+    "a prediction is missing": (missing_prediction, "predictions"),
+    "the last bit of a score": (last_bit_of_a_score, "predictions"),
+    "a predicted class": (other_class_predicted, "predictions"),
+    "a prediction's features": (other_features_predicted, "predictions"),
+    "a prediction's version": (other_version_predicted, "predictions"),
+    "a prediction's stream time": (older_time_predicted, "predictions"),
+    "a prediction's key": (other_key, "predictions"),
+    "a label is counted twice": (_decision("applied", count_applied_twice), "decisions"),
+    "a duplicate is called a conflict": (_decision("duplicate", conflict), "decisions"),
+    "an applied label's value": (_decision("applied", other_label), "decisions"),
+    "an expiry is not recorded": (_decision("expired", forgotten), "decisions"),
+    "a late label is counted twice": (_decision("applied_late", count_applied_twice), "decisions"),
+    "a late label is not counted": (_decision("applied_late", forgotten), "decisions"),
+    "a late label's prediction": (_decision("applied_late", other_prediction), "decisions"),
+    "a parked label's content": (parked_content, "decisions"),
+    "a late update is there twice": (late_update_twice, "update numbers"),
+    "a late update is called an ordinary one": (late_update_is_ordinary, "updates"),
+    "a tally for life": (tally, "tallies"),
+    "a tally of the epoch": (tally_of_epoch, "tallies"),
+    "a turn's stream time": (_summary(at=(None, 1)), "positions and marks"),
+    "a turn's next offset": (_summary(inputs=("examples", 1)), "positions and marks"),
+    "mark p too high": (_summary(marks=("p", 9)), "positions and marks"),
+    "mark o too high": (_summary(marks=("o", 9)), "positions and marks"),
+    "mark s too low": (_summary(marks=("s", -1)), "positions and marks"),
+    "a turn is missing": (missing_turn, "predictions"),
+    "a turn's version goes back": (turn_of_an_older_version, "turn versions"),
+    "a dead letter is missing": (missing_dead_letter, "dead letters"),
+    "a dead letter's reason": (other_reason, "dead letters"),
+}
+
+
+@pytest.mark.parametrize("what", ALTERED)
+def test_an_altered_record_is_found(what: str, made: Made) -> None:
+    """Each by the check that is named for it."""
+    alter, check = ALTERED[what]
+    alter(made.log)
+    found = made.log.audit(most=1_000)
+    assert found.differing[check] > 0, found.first
+
+
+@pytest.mark.parametrize(
+    "what", ["the last bit of a score", "a prediction's key", "a duplicate is called a conflict"]
+)
+def test_one_difference_is_one_difference(what: str, made: Made) -> None:
+    """What was published counts from there on, so that nothing follows from it."""
+    ALTERED[what][0](made.log)
+    assert made.log.audit().differences == 1
+
+
+def leaves(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[tuple[Any, ...], Any]]:
+    if isinstance(value, dict):
+        for key, inner in value.items():
+            yield from leaves(inner, (*path, key))
+    elif isinstance(value, list):
+        for place, inner in enumerate(value):
+            yield from leaves(inner, (*path, place))
+    else:
+        yield path, value
+
+
+def moved(value: Any, up: bool) -> Any:
+    """Another value, as near as may be."""
+    if isinstance(value, bool):
+        return not value
+    if isinstance(value, int):
+        return value + (1 if up else -1)
+    if isinstance(value, float):
+        return math.nextafter(value, math.inf if up else -math.inf)
+    return 0 if value is None else value + "?"
+
+
+@pytest.mark.long
+def test_any_altered_value_is_found(made: Made) -> None:
+    """Of any field of any topic, by the least that it can be altered; but lower marks are safe."""
+    random = Random(7)
+    for _ in range(80):
+        log = deepcopy(made.log)
+        topic = random.choice(("examples", "labels", "predictions", "outcomes", "updates"))
+        p = random.randrange(PARTITIONS)
+        place = random.randrange(len(log.sides[topic, p]))
+        try:
+            value = msgspec.json.decode(log.sides[topic, p][place].value or b"")
+        except msgspec.DecodeError:
+            continue  # a label that was nonsense
+        path, old = random.choice(list(leaves(value)))
+        if path[0] == "marks" and path[1] in "po":
+            continue
+        new = moved(old, random.random() < 0.5)
+
+        def change(value: Any, path: Any = path, new: Any = new) -> None:
+            for key in path[:-1]:
+                value = value[key]
+            value[path[-1]] = new
+
+        log.rewrite(topic, p, place, change)
+        assert log.audit().differences > 0, (topic, p, place, path, old, new)
+
+
+def test_scores_made_with_exp_may_be_off_by_four_units() -> None:
+    """Processors round `exp` differently; the audit says how often, and more is a difference."""
+    made = Made(CASES["balanced winnow"])
+
+    def off_by(units: int) -> Lists:
+        log = deepcopy(made.log)
+
+        def change(value: Any) -> None:
+            for _ in range(units):
+                value["score"] = math.nextafter(value["score"], math.inf)
+
+        log.rewrite("predictions", 0, -1, change)
+        return log
+
+    found = off_by(4).audit()
+    assert found.first == []
+    assert found.notes == {"scores within 4 units in the last place, not equal to the bit": 1}
+    assert dict(off_by(6).audit().differing) == {"predictions": 1}
+
+
+# --- workers that do wrong consistently ---------------------------------------------------------------------
+
+
+def learns_not(feeder: Feeder) -> None:
+    """The 9th label teaches nothing, and everything after it is as if that were right."""
+    _decides(feeder, 9, lambda must: False)
+
+
+def learns_always(feeder: Feeder) -> None:
+    """One label teaches though the model is right."""
+    _decides(feeder, 0, lambda must: True)
+
+
+def _decides(feeder: Feeder, place: int, change: Callable[[bool], bool]) -> None:
+    learner: Learner = feeder.model.learner
+    decide, asked = learner.decide, [0]
+
+    def wrongly(x: Any, label: Any) -> tuple[bool, Any]:
+        must, predicted = decide(x, label)
+        if change(must) != must:
+            asked[0] += 1
+            if asked[0] == place or not place:
+                return change(must), predicted
+        return must, predicted
+
+    learner.decide = wrongly  # type: ignore[method-assign]
+
+
+def expires_late(feeder: Feeder) -> None:
+    for ledger in feeder.state.ledgers.values():
+        ledger.max_delay_ms += 40
+
+
+def forgets_soon(feeder: Feeder) -> None:
+    for ledger in feeder.state.ledgers.values():
+        ledger.remember_at_most = 1
+
+
+def scores_with_an_older_clock(feeder: Feeder) -> None:
+    learner: Learner = feeder.model.learner
+    score = learner.score
+    learner.score = lambda x, clock: score(x, max(0, clock - 1))  # type: ignore[method-assign]
+
+
+def counts_too_many(feeder: Feeder) -> None:
+    feeder.state.ledgers[0].tallies.life.mistakes = 1
+
+
+WRONG: dict[str, tuple[Callable[[Feeder], None], str]] = {
+    "no update where one was due": (learns_not, "updates"),
+    "updates where none was due": (learns_always, "labels without update"),
+    "expires late": (expires_late, "decisions"),
+    "forgets ids too soon": (forgets_soon, "decisions"),
+    "scores with another version than it says": (scores_with_an_older_clock, "predictions"),
+    "counts one mistake too many": (counts_too_many, "tallies"),
+}
+
+
+@pytest.mark.parametrize("what", WRONG)
+def test_a_worker_that_does_wrong_is_found(what: str) -> None:
+    """Its log agrees with itself throughout; only the audit's own work tells."""
+    sabotage, check = WRONG[what]
+    found = Made(sabotage=sabotage).log.audit()
+    assert set(found.differing) >= {check}, found.first
+
+
+def test_one_update_not_made_is_one_difference() -> None:
+    """The rest of the log is what follows from the updates that there are."""
+    found = Made(sabotage=learns_not).log.audit()
+    assert dict(found.differing) == {"updates": 1}
+    assert "where one was due" in found.first[0].text
+
+
+# --- checkpoints --------------------------------------------------------------------------------------------
+
+
+def flip_a_bit(state: Any) -> None:
+    row = state["theta"][0]
+    (bits,) = struct.unpack("<q", struct.pack("<d", row["a"]))
+    (row["a"],) = struct.unpack("<d", struct.pack("<q", bits ^ 1))
+
+
+def test_a_flipped_bit_in_a_checkpoint_is_found(made: Made) -> None:
+    """The coordinate is named, with both values."""
+    checkpoint = made.checkpoint()
+    flip_a_bit(checkpoint.model.state)
+    found = made.log.audit(checkpoint)
+    assert dict(found.differing) == {"checkpoint models": 1}
+    assert "theta of 'a' in partition 0" in found.first[0].text
+
+
+@pytest.mark.parametrize(
+    "what", ["waiting", "remembered", "tallies", "place", "version", "clock", "position"]
+)
+def test_an_altered_checkpoint_is_found(what: str, made: Made) -> None:
+    """Held ids, tallies, and the places in the log at which it says it stands."""
+    checkpoint = made.checkpoint()
+    ledger = checkpoint.ledgers[1]
+    if what == "waiting":
+        ledger.waiting.pop()
+    elif what == "remembered":
+        ledger.remembered.pop(0)
+    elif what == "tallies":
+        ledger.tallies.life.mistakes += 1
+    elif what == "place":
+        made.log.sides["outcomes", 1].pop()
+    elif what == "version":
+        checkpoint.model.updates[0] -= 1
+    elif what == "clock":
+        checkpoint.model.clock[0] -= 1
+    elif what == "position":
+        checkpoint.updates_next[0] -= 1
+    found = made.log.audit(checkpoint)
+    assert {"checkpoint ledgers", "checkpoint models"} & set(found.differing)

@@ -1,0 +1,193 @@
+"""Whatever an input can lead to fits its topic: sized before predicting, cut where it is a dead letter."""
+
+from hashlib import sha256
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mistakebound.core.faults import BadRecord
+from mistakebound.core.messages.dead_letters import dead_letter, record_bytes
+from mistakebound.core.records import Headers, Outgoing, Record
+from mistakebound.core.step.sizes import Limits
+from tests.core.support.feeding import Feeder
+
+KAFKA_LARGEST = 1_048_450
+"""The largest value that Kafka takes by its defaults."""
+
+
+def size(output: Outgoing) -> int:
+    return record_bytes(output.key, output.value, output.headers)
+
+
+# --- examples -------------------------------------------------------------------------------------------
+
+
+def test_an_example_too_large_for_its_prediction_is_a_dead_letter_that_fits() -> None:
+    """It came in at the broker's limit; its prediction would be larger still."""
+    f = Feeder()
+    value = b'{"id":"a","features":{"x":"%s"}}' % (b"y" * (KAFKA_LARGEST - 33))
+    fed = f.feed(f.record("examples", 1, value, key=b"a"))
+    assert fed.told == [("invalid", None)]
+    assert not fed.predictions
+    assert not f.ledger.waiting
+    (dead,) = fed.dead_letters
+    assert dict(dead.headers)["mistakebound.reason"] == b"oversize"
+    assert b"max.message.bytes" in (dict(dead.headers)["mistakebound.detail"] or b"")
+    assert size(dead) <= f.state.limits.dead_letters
+    f.balance()
+
+
+@pytest.mark.parametrize("topic", ["predictions", "updates"])
+def test_each_output_topic_has_its_own_limit(topic: str) -> None:
+    """The one that is too small is named."""
+    f = Feeder(limits=Limits(**{topic: 2000}))
+    fed = f.feed(f.example("a", 1, ["x" * 2000]))
+    (dead,) = fed.dead_letters
+    assert f"bytes in {topic}, which takes 2000" in str(dict(dead.headers)["mistakebound.detail"])
+
+
+texts = st.text(st.characters(codec="utf-8"), max_size=60)
+headers = st.lists(st.tuples(texts, st.none() | st.binary(max_size=80)), max_size=3).map(tuple)
+
+
+@given(
+    identity=st.one_of(
+        st.text(st.characters(codec="utf-8"), min_size=1).filter(lambda text: len(text.encode()) <= 128),
+        st.integers(1, 128).map("\x01".__mul__),
+    ),
+    features=st.lists(texts, max_size=20),
+    key=st.none() | st.binary(max_size=200),
+    headers=headers,
+    partitions=st.sampled_from([1, 3, 40]),
+    limit=st.integers(1400, 6000),
+    labels=st.sampled_from([(True, False), ("spam" * 99, "\x01" * 99), (10**15, -(10**15))]),
+)
+def test_no_prediction_and_no_update_is_larger_than_its_topic_takes(
+    identity: str,
+    features: list[str],
+    key: bytes | None,
+    headers: Headers,
+    partitions: int,
+    limit: int,
+    labels: tuple[Any, Any],
+) -> None:
+    """At any size of key, headers, id and version vector: it is refused before anything is predicted."""
+    f = Feeder(
+        partitions,
+        Limits(predictions=limit, updates=limit),
+        labels={"positive": labels[0], "negative": labels[1]},
+    )
+    f.model.updates, f.model.clock = [10**15] * partitions, [10**15] * partitions
+    fed = f.feed(
+        f.example(identity, 10**12, features, key=key, headers=headers), f.label(identity, 10**12, labels[0])
+    )
+    assert [outcome for outcome, _ in fed.told] in (["applied"], ["invalid", "parked"])
+    for output in fed.outputs:
+        if output.topic in ("predictions", "updates"):
+            assert size(output) <= limit
+
+
+# --- dead letters ---------------------------------------------------------------------------------------
+
+FAULT = BadRecord("not-json", "says why")
+
+
+def test_a_dead_letter_holds_the_record_as_it_was_and_where_it_came_from() -> None:
+    """In its partition, own headers last."""
+    own = (("trace", b"\xff"), ("nothing", None))
+    dead = dead_letter(Record("labels", 3, 17, -1, b"k\xff", b"\x00v", own), FAULT, 10_000)
+    assert dead == Outgoing(
+        "dead-letters",
+        3,
+        b"k\xff",
+        b"\x00v",
+        (
+            ("mistakebound.reason", b"not-json"),
+            ("mistakebound.detail", b"says why"),
+            ("mistakebound.topic", b"labels"),
+            ("mistakebound.partition", b"3"),
+            ("mistakebound.offset", b"17"),
+            ("mistakebound.timestamp", b"-1"),
+            *own,
+        ),
+    )
+
+
+@pytest.mark.parametrize(
+    ("key", "value"), [(None, b"v" * 5000), (b"k" * 5000, None), (b"k" * 5000, b"v" * 5000)]
+)
+def test_a_record_too_large_for_a_dead_letter_is_cut_with_length_and_digest(
+    key: bytes | None, value: bytes | None
+) -> None:
+    """The whole can still be recognised; its own headers are dropped and counted."""
+    dead = dead_letter(Record("examples", 0, 1, 2, key, value, (("big", b"h" * 900),)), FAULT, 2000)
+    told = dict(dead.headers)
+    assert told["mistakebound.headers-dropped"] == b"1"
+    assert "big" not in told
+    for name, whole, kept in (("key", key, dead.key), ("value", value, dead.value)):
+        if whole is None:
+            assert kept is None
+            assert f"mistakebound.{name}-length" not in told
+        else:
+            assert kept is not None
+            assert whole.startswith(kept)
+            assert told[f"mistakebound.{name}-length"] == b"5000"
+            assert told[f"mistakebound.{name}-sha256"] == sha256(whole).hexdigest().encode()
+    assert 1500 < size(dead) + (0 if value else 1500) <= 2000 + (0 if value else 1500)
+
+
+@given(
+    st.none() | st.binary(max_size=3000),
+    st.none() | st.binary(max_size=3000),
+    headers,
+    st.text(st.characters(codec="utf-8"), max_size=900),
+    st.integers(1500, 4000),
+)
+def test_a_dead_letter_fits_and_is_whole_or_marked(
+    key: bytes | None, value: bytes | None, headers: Headers, detail: str, largest: int
+) -> None:
+    """Of any record, for any reason."""
+    dead = dead_letter(
+        Record("examples", 0, 1, 2, key, value, headers), BadRecord("not-json", detail), largest
+    )
+    assert size(dead) <= largest
+    if "mistakebound.value-length" not in dict(dead.headers) and value is not None:
+        assert (dead.key, dead.value, dead.headers[6:]) == (key, value, headers)
+
+
+# --- outcomes -------------------------------------------------------------------------------------------
+
+
+def test_outcomes_come_in_numbered_parts_that_fit() -> None:
+    """The last part alone has time, inputs, marks, tallies and order; together they hold every decision."""
+    decisions = []
+    for largest in (1_000_000, 3000):
+        f = Feeder(limits=Limits(outcomes=largest))
+        ids = [f"{number:03}" + "\x01" * 125 for number in range(40)]
+        fed = f.feed(*(f.example(name, 1) for name in ids), *(f.label(name, 2) for name in ids))
+        outputs = [output for output in fed.outputs if output.topic == "outcomes"]
+        assert all(size(output) <= largest for output in outputs)
+        *first, last = fed.outcomes
+        assert [one.part for one in fed.outcomes] == list(range(len(outputs)))
+        assert all(one.model.updates == [0] for one in fed.outcomes)
+        assert all((one.at, one.inputs, one.marks, one.tallies, one.order) == (None,) * 5 for one in first)
+        assert (last.at, last.order) == (2, [40, 40])
+        assert None not in (last.inputs, last.marks, last.tallies)
+        assert bool(first) is (largest == 3000)
+        decisions.append(fed.decisions)
+    assert decisions[0] == decisions[1]
+    assert len(decisions[0]) == 40
+
+
+def test_outcomes_are_the_last_record_of_their_partition_in_a_step() -> None:
+    """So the newest outcomes record speaks for everything before it."""
+    f = Feeder(partitions=2)
+    fed = f.feed(
+        *(f.example(n, n, partition=n % 2) for n in range(6)),
+        *(f.label(n, n, partition=n % 2) for n in range(6)),
+    )
+    for p in range(2):
+        topics = [output.topic for output in fed.outputs if output.partition == p]
+        assert topics.index("outcomes") == len(topics) - 1

@@ -1,0 +1,197 @@
+"""Every learner in every form that is worth a test: valid settings, and examples that suit it."""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from random import Random
+from typing import Any
+
+import pytest
+from hypothesis import strategies as st
+
+from mistakebound.core.learners import KINDS, Learner, make
+from mistakebound.core.messages.features import Features
+from mistakebound.core.messages.inputs import declared
+from mistakebound.settings import LabelValue, Settings
+
+VARIABLES = ("a", "b", "c", "d")
+REALS = (1.0, -2.5, 0.1, 3.0, 0.0)
+BOOLEAN = {"bias": False}
+UNIT = {"normalize": "unit"}
+
+Raw = dict[str, float]
+
+
+@dataclass(frozen=True)
+class Case:
+    """`truth` is what the labels follow, where there is no noise."""
+
+    settings: Settings
+    truth: Callable[[Raw], LabelValue]
+    one_partition: bool = False
+
+    @property
+    def kind(self) -> str:
+        return self.settings.learner.kind
+
+    @property
+    def labels(self) -> tuple[LabelValue, ...]:
+        """All that a label may be."""
+        return declared(self.settings.labels) or ("ape", "bee", "cat")
+
+    @property
+    def binary(self) -> bool:
+        return len(declared(self.settings.labels)) == 2
+
+    def partitions(self, wished: int) -> int:
+        """As many as wished, or as many as the learner can do with."""
+        return 1 if self.one_partition else wished
+
+    def learner(self, partitions: int) -> Learner:
+        """A new one."""
+        return make(self.settings, self.partitions(partitions))
+
+    def features(self, random: Random) -> Raw:
+        """One example as JSON values, some features left out."""
+        values: tuple[float, ...] = (0, 1) if KINDS[self.kind].boolean else REALS
+        return {name: random.choice(values) for name in VARIABLES if random.random() < 0.8}
+
+    def row(self, random: Random, noise: float = 0.05) -> tuple[Raw, LabelValue]:
+        """An example and its label, which is wrong now and then."""
+        x = self.features(random)
+        return x, random.choice(self.labels) if random.random() < noise else self.truth(x)
+
+    def vectors(self, values: st.SearchStrategy[float]) -> st.SearchStrategy[Features]:
+        """Decoded features with these values, or with 0 and 1 where the learner is Boolean."""
+        if KINDS[self.kind].boolean:
+            values = st.sampled_from([0.0, 1.0])
+        names = st.sampled_from(VARIABLES)
+        return st.dictionaries(names, values, max_size=4).map(lambda x: tuple(x.items()))
+
+    def updates(
+        self, values: st.SearchStrategy[float], partitions: int = 3, most: int = 16
+    ) -> st.SearchStrategy[list[tuple[int, Features, Any, int, Any]]]:
+        """Logged updates as `fold` takes them: (partition, x, label, clock, predicted)."""
+        classes: Any = st.booleans() if self.binary else st.sampled_from(self.labels)
+        predicted = classes if self.binary else classes | st.none()
+        places = st.integers(0, self.partitions(partitions) - 1)
+        one = st.tuples(places, self.vectors(values), classes, st.integers(1, 99), predicted)
+        return st.lists(one.filter(lambda update: update[2] != update[4] or self.binary), max_size=most)
+
+
+def _slope(x: Raw) -> bool:
+    return x.get("a", 0) - x.get("b", 0) + 0.5 > 0
+
+
+def _heavy(x: Raw) -> bool:
+    return x.get("a", 0) + x.get("c", 0) > 1.5
+
+
+def _both(x: Raw) -> bool:
+    return x.get("a", 0) == 1 and x.get("b", 0) == 1
+
+
+def _either(x: Raw) -> bool:
+    return x.get("a", 0) == 1 or x.get("b", 0) == 1
+
+
+def _two(x: Raw) -> bool:
+    return sum(x.values()) >= 2
+
+
+def _best(x: Raw) -> LabelValue:
+    return max((x.get("a", 0), "ape"), (x.get("b", 0), "bee"), (0.5, "cat"))[1]
+
+
+def _case(
+    kind: str,
+    truth: Callable[[Raw], LabelValue] = _slope,
+    features: Mapping[str, Any] | None = None,
+    labels: Mapping[str, Any] | None = None,
+    one_partition: bool = False,
+    **learner: Any,
+) -> Case:
+    settings = Settings.model_validate(
+        {"learner": {"kind": kind, **learner}, "features": features or {}, "labels": labels or {}}
+    )
+    return Case(settings, truth, one_partition)
+
+
+THREE = {"classes": ["bee", "ape", "cat"]}
+OPEN = {"classes": "open"}
+CONCEPTS = {"features": BOOLEAN, "variables": VARIABLES}
+
+CASES: Mapping[str, Case] = {
+    "perceptron": _case("perceptron"),
+    "perceptron, learning rate": _case("perceptron", learning_rate=0.1, tie="negative"),
+    "perceptron, three classes": _case("perceptron", _best, labels=THREE),
+    "perceptron, open classes": _case("perceptron", _best, labels=OPEN),
+    "averaged perceptron": _case("averaged-perceptron"),
+    "averaged perceptron, three classes": _case("averaged-perceptron", _best, labels=THREE),
+    "averaged perceptron, open classes": _case("averaged-perceptron", _best, labels=OPEN),
+    "perceptron, window": _case("perceptron", window=3),
+    "perceptron, open classes, window": _case("perceptron", _best, labels=OPEN, window=2),
+    "averaged perceptron, window": _case("averaged-perceptron", window=2),
+    "averaged perceptron, three classes, window": _case(
+        "averaged-perceptron", _best, labels=THREE, window=22
+    ),
+    "littlestone winnow, zero, window": _case(
+        "littlestone-winnow", _either, BOOLEAN, threshold=2.0, demotion="zero", relevant=2, window=2
+    ),
+    "voted perceptron": _case("voted-perceptron", one_partition=True),
+    "voted perceptron, budget": _case("voted-perceptron", one_partition=True, budget=3),
+    "margin perceptron": _case("margin-perceptron", margin=0.7, learning_rate=0.5),
+    "normalized margin perceptron": _case("normalized-margin-perceptron", features=UNIT, gamma=0.1),
+    "one-sided perceptron": _case("one-sided-perceptron", features=UNIT),
+    "kernel perceptron": _case("kernel-perceptron"),
+    "kernel perceptron, rbf": _case("kernel-perceptron", kernel="rbf", width=2.0, tie="positive"),
+    "kernel perceptron, budget": _case("kernel-perceptron", degree=3, budget=3),
+    "winnow": _case("winnow", _heavy, threshold=1.5),
+    "balanced winnow": _case("balanced-winnow", eta=0.3),
+    "littlestone winnow": _case("littlestone-winnow", _either, BOOLEAN, threshold=2.0),
+    "littlestone winnow, zero": _case(
+        "littlestone-winnow", _either, BOOLEAN, threshold=2.0, demotion="zero", relevant=2
+    ),
+    "elimination": _case("elimination", _both, BOOLEAN),
+    "elimination, variables": _case("elimination", _both, **CONCEPTS),
+    "elimination, conjunctions": _case("elimination", _both, concepts="conjunctions", **CONCEPTS),
+    "elimination, monotone disjunctions": _case(
+        "elimination", _either, BOOLEAN, concepts="monotone-disjunctions"
+    ),
+    "elimination, disjunctions": _case("elimination", _either, concepts="disjunctions", **CONCEPTS),
+    "con": _case("con", _both, concepts="monotone-conjunctions", **CONCEPTS),
+    "con, seeded ranking": _case("con", _both, concepts="k-conjunctions:2", ranking_seed=7, **CONCEPTS),
+    "con, thresholds": _case("con", _two, concepts="thresholds", **CONCEPTS),
+    "halving": _case("halving", _both, concepts="conjunctions", **CONCEPTS),
+    "halving, table": _case(
+        "halving",
+        _either,
+        BOOLEAN,
+        concepts="table:0000000000000000,0101010101010101,0111011101110111,1111111111111111",
+        variables=VARIABLES,
+    ),
+}
+assert {case.kind for case in CASES.values()} == set(KINDS)
+
+FORMS = {case.kind: name for name, case in reversed(CASES.items())}
+"""One form of each kind: the first in the table."""
+MORE = (
+    "perceptron, open classes",
+    "averaged perceptron, three classes",
+    "kernel perceptron, budget",
+    "littlestone winnow, zero",
+    "elimination, disjunctions",
+)
+"""Forms with a state of another make."""
+
+
+QUICK = (*FORMS.values(), "perceptron, open classes")
+
+
+def parameters(names: Iterable[str]) -> list[Any]:
+    """Cases by name; without --long one of each kind, and one of open classes."""
+    return [
+        pytest.param(CASES[name], id=name, marks=() if name in QUICK else pytest.mark.long) for name in names
+    ]
+
+
+EVERY_CASE = pytest.mark.parametrize("case", parameters(CASES))

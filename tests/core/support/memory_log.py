@@ -1,0 +1,85 @@
+"""A log in plain lists, for the rebuild's properties: committed records, and gaps where Kafka has markers.
+
+It is as much of `mistakebound.log.protocol` as `take_over` asks for.
+"""
+
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator
+
+from mistakebound.core.records import OUTPUTS, Outgoing, Position, Record, Topic, Transaction
+from mistakebound.log.protocol import OffsetLost
+
+Side = tuple[Topic, int]
+
+
+class MemoryLog:
+    """The output topics of P partitions, and the group's positions."""
+
+    def __init__(self, partitions: int, largest: int = 1_000_000) -> None:
+        self.partitions = partitions
+        self.largest = largest
+        self.records: dict[Side, list[Record]] = {(t, p): [] for t in OUTPUTS for p in range(partitions)}
+        self.next: dict[Side, int] = dict.fromkeys(self.records, 0)
+        self.lost: dict[Side, int] = {}
+        self.positions: dict[int, Position] = {}
+
+    def commit(self, transaction: Transaction, *, marker: bool) -> dict[Side, int]:
+        """Keep the transaction; the next offsets as a receipt has them: before the marker."""
+        ends: dict[Side, int] = {}
+        for outgoing in transaction.outputs:
+            side = (outgoing.topic, outgoing.partition)
+            offset = self.next[side]
+            self.records[side].append(
+                Record(*side, offset, 0, outgoing.key, outgoing.value, tuple(outgoing.headers))
+            )
+            self.next[side] = ends[side] = offset + 1
+        for side in ends:
+            self.next[side] += marker
+        self.positions.update(transaction.positions)
+        return ends
+
+    def abort(self, outputs: Iterable[Outgoing], *, marker: bool) -> None:
+        """An aborted transaction: nothing is ever seen of it but the offsets that it took."""
+        touched: set[Side] = set()
+        for outgoing in outputs:
+            side = (outgoing.topic, outgoing.partition)
+            self.next[side] += 1
+            touched.add(side)
+        for side in touched:
+            self.next[side] += marker
+
+    def read(
+        self, topic: Topic, partition: int, start: int, stop: int | None = None, *, wait_s: float = 30.0
+    ) -> Iterator[Record]:
+        side = (topic, partition)
+        low, high = self.low_watermark(topic, partition), self.next[side]
+        if not low <= start <= high:
+            raise OffsetLost(f"offset {start} of {topic}-{partition} is not in {low} to {high}")
+        found = self.records[side]
+        first = bisect_left(found, start, key=lambda record: record.offset)
+        last = len(found) if stop is None else bisect_left(found, stop, key=lambda record: record.offset)
+        return iter(found[first:last])
+
+    def low_watermark(self, topic: Topic, partition: int) -> int:
+        return self.lost.get((topic, partition), 0)
+
+    def high_watermark(self, topic: Topic, partition: int) -> int:
+        return self.next[topic, partition]
+
+    def max_record_bytes(self, topic: Topic) -> int:
+        return self.largest
+
+
+class MemorySession:
+    """What `take_over` asks of a session."""
+
+    def __init__(self, log: MemoryLog, *, forgotten: bool = False) -> None:
+        self._log, self._forgotten = log, forgotten
+        self.sought: dict[int, tuple[int, int]] = {}
+
+    def committed(self, partitions: Iterable[int]) -> dict[int, Position | None]:
+        known = {} if self._forgotten else self._log.positions
+        return {p: known.get(p) for p in partitions}
+
+    def seek(self, partition: int, examples: int, labels: int) -> None:
+        self.sought[partition] = (examples, labels)

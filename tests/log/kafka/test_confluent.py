@@ -1,0 +1,126 @@
+"""The client of `kafka+confluent://`: its options and its absence.
+
+What every log must do is asked of it in `tests/contract`; `tests/faults/test_two_clients.py` kills it.
+"""
+
+import sys
+import threading
+from typing import Any
+
+import pytest
+
+from mistakebound.core.records import Outgoing
+from mistakebound.log import open_log
+from mistakebound.log.kafka.confluent import transact
+from mistakebound.log.kafka.confluent.clients import translated_options
+from mistakebound.log.protocol import Fenced, Log, Misconfigured, TransactionFailed
+from mistakebound.settings import LogSettings, Settings
+
+
+def test_options_keep_their_names() -> None:
+    """`[kafka]` reads the same for both clients; each option goes to the clients that know it."""
+    given = {
+        "security_protocol": "SSL",
+        "ssl_cafile": "ca.pem",
+        "fetch_min_bytes": 10,
+        "compression_type": None,
+    }
+
+    told = translated_options(given)
+
+    tls = {"security.protocol": "SSL", "ssl.ca.location": "ca.pem"}
+    assert told == {
+        "consumer": {**tls, "fetch.min.bytes": 10},
+        "producer": {**tls, "compression.type": "none"},
+    }
+
+
+def test_an_option_without_counterpart_is_refused_by_name() -> None:
+    """It would be silently without effect otherwise."""
+    with pytest.raises(Misconfigured, match=r"kafka\.sock_chunk_bytes: librdkafka has no such option"):
+        translated_options({"sock_chunk_bytes": 4_096})
+
+
+def test_a_missing_package_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With the command that installs it."""
+    for name in [each for each in sys.modules if each.startswith("mistakebound.log.kafka.confluent")]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.delattr("mistakebound.log.kafka.confluent", raising=False)
+    monkeypatch.setitem(sys.modules, "confluent_kafka", None)
+
+    with pytest.raises(Misconfigured, match=r"pip install 'mistakebound\[confluent\]'"):
+        open_log(Settings(log=LogSettings(url="kafka+confluent://127.0.0.1:9")))
+
+
+class _FencedAtLast:
+    """A client whose id is taken between its last record and its commit."""
+
+    def __init__(self, producer: Any, taker: Any) -> None:
+        self._producer, self._taker = producer, taker
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._producer, name)
+
+    def commit_transaction(self, timeout_s: float) -> None:
+        self._taker.settle()
+        self._producer.commit_transaction(timeout_s)
+
+
+def test_fenced_at_the_very_commit_is_told_as_fenced(
+    kafka_bootstrap: str, prefix: str, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """librdkafka is in a fatal error then, and raises it at whatever is asked of it, its end included; by itself it
+    writes nothing."""
+    settings = Settings(log=LogSettings(url=f"kafka+confluent://{kafka_bootstrap}", prefix=prefix))
+    with open_log(settings) as log:
+        log.create_topics(1, {})
+        writer, taker = _writer(log), _writer(log)
+        writer.settle()
+        writer._producer = _FencedAtLast(writer._producer, taker)
+        with pytest.raises(Fenced):
+            writer.write([Outgoing("predictions", 0, b"k", b"never")], {}, None)
+        taker.drop()
+        assert list(log.read("predictions", 0, 0)) == []
+    assert "FATAL" not in capfd.readouterr().err
+
+
+class _Endless:
+    """A client that forgets the limit of one call, as librdkafka does when a coordinator goes away amid it."""
+
+    def __init__(self, producer: Any) -> None:
+        self._producer, self.entered, self.freed = producer, threading.Event(), threading.Event()
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._producer, name)
+
+    def send_offsets_to_transaction(self, *_: object) -> None:
+        self.entered.set()
+        self.freed.wait()
+
+
+def test_a_call_that_does_not_end_costs_its_transaction_alone(
+    kafka_bootstrap: str, prefix: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is given up, with its client; the next one is committed by another."""
+    monkeypatch.setattr(transact, "OFFSETS_S", 0.1)
+    monkeypatch.setattr(transact, "LATE_S", 0.1)
+    settings = Settings(log=LogSettings(url=f"kafka+confluent://{kafka_bootstrap}", prefix=prefix))
+    with open_log(settings) as log:
+        log.create_topics(1, {})
+        writer = _writer(log)
+        writer.settle()
+        writer._producer = endless = _Endless(writer._producer)
+        with pytest.raises(
+            TransactionFailed, match=r"sending the positions does not end, .* 0\.1 s.*rebuild"
+        ):
+            writer.write([Outgoing("predictions", 0, b"k", b"never")], {("in", 0): (1, "")}, None)
+        assert endless.entered.is_set()
+
+        writer.write([Outgoing("predictions", 0, b"k", b"once")], {}, None)
+
+        endless.freed.set()
+        assert [record.value for record in log.read("predictions", 0, 0)] == [b"once"]
+
+
+def _writer(log: Log) -> Any:
+    return log._make_writer("taken")  # type: ignore[attr-defined]

@@ -1,0 +1,27 @@
+"""A member that the group throws out has no partitions until it has joined again, and finds out at a poll."""
+
+from collections.abc import Callable
+
+from mistakebound.core.records import Topic
+from mistakebound.log.kafka import KafkaLog
+from tests.log.kafka.conftest import PARTITIONS, Open
+from tests.log.support.worker import Worker, example
+
+SIDES: set[tuple[Topic, int]] = {(topic, p) for topic in ("examples", "labels") for p in range(PARTITIONS)}
+
+
+def test_partitions_lost_between_two_polls_are_no_error(make_log: Open, start: Callable[..., Worker]) -> None:
+    """Whatever is asked of them meanwhile: they are not drained, and a pause or a place is of no effect."""
+    log: KafkaLog = make_log()
+    log.append([example(0, b"1")])
+    worker = start(log)
+    worker.take(1)
+    assert worker.session.drained(SIDES) == SIDES
+
+    # What the client's own thread does once the coordinator does not know the member any more.
+    worker.session._consumer._subscription.assign_from_subscribed([])
+
+    assert worker.session.drained(SIDES) == set()
+    worker.session.pause(SIDES)
+    worker.session.resume(SIDES)
+    worker.session.seek(0, 0, 0)

@@ -1,0 +1,71 @@
+"""Waits that must end: each in an error with a name.
+
+Brokers that go away under a whole worker: `tests/faults/test_broker_away.py`; answers that never come:
+`tests/faults/test_producer_faults.py`; topics that change: `tests/faults/test_lost_positions.py`.
+"""
+
+import subprocess
+import sys
+import threading
+
+import pytest
+
+from mistakebound.log.kafka.watchdog import Watchdog
+from mistakebound.log.protocol import Unreachable
+from tests.log.support.worker import PATIENCE_S
+
+
+def test_an_open_transaction_is_waited_for_and_named(make_log, start) -> None:
+    """A read up to the high watermark does not end below it: it fails, naming topic and partition."""
+    log = make_log()
+    producer = log._connection.transactional("someone-else")
+    try:
+        producer.init_transactions()
+        producer.begin_transaction()
+        producer.send(log._names.to_broker["updates"], b"open", partition=1)
+        producer.flush()
+
+        with pytest.raises(Unreachable, match=r"updates-1.*a transaction is open"):
+            list(log.read("updates", 1, 0, wait_s=0.5))
+
+        producer.abort_transaction()
+        assert list(log.read("updates", 1, 0)) == []
+    finally:
+        producer.close()
+
+
+def test_the_watchdog_barks_once_at_what_does_not_return() -> None:
+    """It names the call; one that returned in time is left alone."""
+    heard, barked = [], threading.Event()
+
+    def bark(what: str) -> None:
+        heard.append(what)
+        barked.set()
+
+    watchdog = Watchdog(bark)
+    with watchdog.limit(60, "quick"):
+        pass
+    with watchdog.limit(0, "stuck"):
+        assert barked.wait(PATIENCE_S)
+    watchdog.close()
+
+    assert heard == ["stuck"]
+
+
+def test_a_process_that_hangs_ends_and_says_where() -> None:
+    """What to look for, and at which line each of its threads stood."""
+    program = (
+        "import time\n"
+        "from mistakebound.log.kafka.watchdog import Watchdog\n"
+        "def nap(): time.sleep(60)\n"
+        "with Watchdog().limit(0.1, 'a nap'):\n"
+        "    nap()\n"
+    )
+
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, timeout=PATIENCE_S, check=False
+    )
+
+    assert done.returncode == 7
+    assert done.stderr.startswith("mistakebound: a nap did not return in time")
+    assert "line 3 in nap" in done.stderr

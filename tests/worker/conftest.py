@@ -1,0 +1,29 @@
+"""What several of these tests share."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from mistakebound.worker import loop
+from tests.worker.support.object_store import Store, running
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if "store" in getattr(item, "fixturenames", ()):
+            item.add_marker("long")  # the store takes seconds to start
+
+
+@pytest.fixture(scope="package", autouse=True)
+def asked_often() -> Iterator[None]:
+    """Nobody writes to the logs of these tests but the tests: that nothing more comes is clear at once."""
+    with pytest.MonkeyPatch.context() as changed:
+        changed.setattr(loop, "POLL_S", 0.02)
+        yield
+
+
+@pytest.fixture(scope="session")
+def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Store]:
+    """A real object store, with an empty bucket. Tests take a prefix of their own."""
+    with running(tmp_path_factory.mktemp("store") / "seaweed") as started:
+        yield started

@@ -1,0 +1,153 @@
+"""While a transaction is on its way to the log, the next step is made; nobody sees it before it is committed."""
+
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from structlog.testing import capture_logs
+
+from mistakebound.core.checkpoint import Checkpoint
+from mistakebound.core.messages.schema import read_outcomes
+from mistakebound.core.step.facts import PartitionTotals
+from mistakebound.core.step.state import State
+from mistakebound.core.step.step import Step
+from mistakebound.log.newest import newest_record
+from mistakebound.log.protocol import Log
+from mistakebound.log.sqlite.session import SqliteSession
+from mistakebound.settings import Settings
+from mistakebound.worker import stepping
+from mistakebound.worker.assignment import Held
+from mistakebound.worker.checkpoints import schedule
+from mistakebound.worker.metrics.metrics import Metrics
+from tests.worker.support.faulty import FaultyLog
+from tests.worker.support.working import Recount, Run, opened, settings_for, stream
+
+PATIENCE_S = 30.0
+
+
+@pytest.fixture(autouse=True)
+def quiet() -> Iterator[None]:
+    with capture_logs():
+        yield
+
+
+def small(**sections: Any) -> Settings:
+    """Steps so small that several fit into what is buffered at once."""
+    return settings_for(batch={"max_records": 5}, **sections)
+
+
+def test_the_next_step_is_made_during_a_commit(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The first commit ends only after the second step was made: a worker that waited would wait for ever."""
+    second = threading.Event()
+    made: list[Step | None] = []
+    step, commit = stepping.step, SqliteSession.commit
+
+    def noted(*arguments: Any) -> Step | None:
+        made.append(step(*arguments))
+        if len(made) == 2:
+            second.set()
+        return made[-1]
+
+    def held_up(self: SqliteSession, *arguments: Any) -> Any:
+        assert second.wait(PATIENCE_S)
+        return commit(self, *arguments)
+
+    monkeypatch.setattr(stepping, "step", noted)
+    monkeypatch.setattr(SqliteSession, "commit", held_up)
+    settings = small()
+    with opened(settings) as log:
+        log.append(stream(40))
+        Run(log, settings)
+        assert len(Recount(log, settings).predicted) == 40
+
+
+def test_a_group_that_moves_on_between_two_steps_loses_and_doubles_nothing(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Whichever look tells it: the step that was made ahead by then is taken back, and made again."""
+    taken_back: list[Any] = []
+    rollback = State.rollback
+
+    def noted(self: State, partitions: Any) -> None:
+        taken_back.append(partitions)
+        rollback(self, partitions)
+
+    monkeypatch.setattr(State, "rollback", noted)
+    settings = small()
+    found = []
+    for look in range(16):
+        with opened(settings) as log:
+            log.append(stream(40))
+            faulty = FaultyLog(log, {("poll", look): "rebalance"} if look else {})
+            Run(faulty, settings)
+            assert faulty.happened == (["rebalance"] if look else [])
+            found.append(Recount(log, settings).whole)
+    assert all(each == found[0] for each in found)
+    assert taken_back
+
+
+def test_a_checkpoint_holds_only_what_is_committed(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """At the moment it is taken, its ledgers stand where the group does."""
+    settings = small(checkpoint={"url": str(tmp_path), "every_updates": 1})
+    stands: list[tuple[Any, Any]] = []
+    encode = schedule.encode_checkpoint
+    with opened(settings, 2) as log:
+
+        def noted(made: Checkpoint) -> bytes:
+            stands.append((stand_of_group(log), stand_of(made.ledgers)))
+            return encode(made)
+
+        monkeypatch.setattr(schedule, "encode_checkpoint", noted)
+        log.append(stream(80, partitions=2))
+        Run(log, settings)
+    assert len(stands) > 1
+    for group, taken in stands:
+        assert taken == group
+
+
+def test_what_a_hook_is_shown_is_committed() -> None:
+    """Several steps may be committed between two looks; never fewer than are shown."""
+    settings = small()
+    shown: list[tuple[Any, Any]] = []
+    with opened(settings, 2) as log:
+        log.append(stream(80, partitions=2))
+
+        def stepped(held: Held) -> None:
+            shown.append((stand_of_group(log), stand_of(held.state.ledgers)))
+
+        Run(log, settings, stepped=stepped)
+    assert len(shown) > 1
+    for group, held in shown:
+        assert held == group
+
+
+def test_metrics_tell_only_what_is_committed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A partition's totals are those of its newest outcomes record, also while the next step is made."""
+    settings = small()
+    told: list[tuple[int, int]] = []
+    partition = Metrics.partition
+    with opened(settings) as log:
+
+        def noted(self: Metrics, number: int, totals: PartitionTotals) -> None:
+            newest = newest_record(log, "outcomes", number)
+            tallies = None if newest is None else read_outcomes(newest).tallies
+            told.append((totals.labelled, 0 if tallies is None else tallies.life.judged))
+            partition(self, number, totals)
+
+        monkeypatch.setattr(Metrics, "partition", noted)
+        log.append(stream(40))
+        Run(log, settings)
+    assert told[-1] == (40, 40)
+    for exported, committed in told:
+        assert exported == committed
+
+
+def stand_of(ledgers: Any) -> dict[int, tuple[int, int]]:
+    return {p: (ledger.examples_next, ledger.labels_next) for p, ledger in ledgers.items()}
+
+
+def stand_of_group(log: Log) -> dict[int, tuple[int, int]]:
+    positions = log.group_positions()
+    return {p: (0, 0) if found is None else (found.examples, found.labels) for p, found in positions.items()}

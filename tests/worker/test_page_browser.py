@@ -1,0 +1,175 @@
+"""The status page in a real Chromium, served by a real worker."""
+
+import time
+from collections.abc import Iterator
+from itertools import count
+from random import Random
+from typing import Any
+
+import pytest
+
+from tests.worker.support.browser import Browser
+from tests.worker.support.page_shown import photograph, text, texts, visit, wide_by
+from tests.worker.support.page_worker import PATIENCE_S, Served, served
+
+pytestmark = [pytest.mark.chromium, pytest.mark.long]
+
+MARKUP = "<script>document.title='taken'</script><img src=x onerror=\"document.title='taken'\">"
+
+
+@pytest.fixture(scope="module")
+def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
+    with Browser(tmp_path_factory.mktemp("chromium") / "profile") as one:
+        yield one
+
+
+@pytest.fixture(autouse=True)
+def _whole(browser: Browser) -> Iterator[None]:
+    """Every test leaves a page without an error of a script, and without a breach of its policy."""
+    browser.problems.clear()
+    browser.look()
+    yield
+    assert browser.problems == []
+
+
+def points(number: int, seed: int = 0, *, flipped: bool = False) -> tuple[list[Any], list[bool]]:
+    """Separable points of a plane, and on which side of its diagonal they are."""
+    random = Random(seed)
+    found = [{"across": random.uniform(-1, 1), "up": random.uniform(-1, 1)} for _ in range(number)]
+    return found, [(one["across"] > one["up"]) != flipped for one in found]
+
+
+def shown(number: float) -> str:
+    return f"{number:,}"
+
+
+def test_the_numbers_are_those_of_the_status_and_follow_it(browser: Browser) -> None:
+    """Every figure at a glance, the outcomes and the weights; more examples are shown without a reload."""
+    with served(2, learner={"kind": "perceptron", "gamma": 0.001}) as worker:
+        features, labels = points(1_500)
+        worker.rows(features + [{"up": 1.0}] * 7, [*labels, *[None] * 7])
+        told = worker.labelled(1_500)
+        visit(browser, worker.url)
+        browser.wait(f"document.body.dataset.shown >= {told['worker']['counted_at']}")
+        browser.wait("document.getElementById('lag').innerText === '0'")
+
+        assert text(browser, "learner") == "perceptron"
+        assert text(browser, "state") == "running"
+        assert text(browser, "scope").endswith("all 2 partitions")
+        assert text(browser, "mistakes") == shown(told["mistakes"])
+        rate = f"{100 * told['mistake_rate']:.1f} %"
+        assert text(browser, "mistakes-of") == f"in 1,500 labelled: {rate}"
+        assert text(browser, "updates") == shown(told["updates"])
+        majority = told["baselines"]["majority"]
+        assert text(browser, "majority") == f"{100 * majority['mistake_rate']:.1f} %"
+        assert text(browser, "majority-of") == f"{shown(majority['mistakes'])} mistakes"
+        assert text(browser, "waiting") == "7"
+        assert text(browser, "checkpoint") == "none"
+        assert texts(browser, "#labels td:last-child") == [
+            *(shown(told["labels"][name]) for name in told["labels"] if name != "consumed"), shown(told["parked"]),
+        ]  # fmt: skip
+        assert texts(browser, "#examples td:last-child") == [
+            *map(shown, told["example_outcomes"].values()), shown(told["waiting"]),
+        ]  # fmt: skip
+        assert texts(browser, "#weights th") == [each["name"] for each in told["worker"]["hypothesis"]["top"]]
+        assert texts(browser, "#last summary b") == [each["id"] for each in told["worker"]["mistakes"]]
+        assert texts(browser, "#partitions th") == ["0", "1"]
+        updates, mistakes = texts(browser, ".bound b")
+        assert updates.startswith(f"{shown(told['bounds'][0]['count'])} of at most ")
+        assert mistakes.startswith(f"{shown(told['bounds'][1]['count'])} of at most ")
+        assert texts(browser, "#notices li") == []
+        photograph(browser, "running")
+
+        worker.rows(*points(100, 1))
+        browser.wait("document.getElementById('mistakes-of').innerText.startsWith('in 1,600 labelled')")
+
+
+def test_names_and_ids_are_text_whatever_they_say(browser: Browser) -> None:
+    """A feature that is named like a script does not run, and is read as it is."""
+    with served(learner={"kind": "perceptron"}) as worker:
+        first, again = {MARKUP: 2.0, "long" * 60: 1.0}, {MARKUP: 1.0}
+        worker.rows([first, {"a&lt;b": 2.0}, again], [True, False, False])
+        worker.labelled(3)
+        visit(browser, worker.url)
+        browser.wait("document.querySelector('#weights th')")
+
+        assert MARKUP in texts(browser, "#weights th")
+        assert "a&lt;b" in texts(browser, "#weights th")
+        assert any(one.startswith(f"{MARKUP} = ") for one in texts(browser, "#last tbody th"))
+        assert browser.ask("document.querySelectorAll('main img, main script').length") == 0
+        assert "taken" not in browser.ask("document.title")
+        browser.look(width=360)
+        assert wide_by(browser) <= 0
+
+
+def test_a_phone_needs_no_sideways_scroll_and_the_dark_is_dark(browser: Browser) -> None:
+    """From the narrowest phone to a screen, in both colour schemes, every value in its place."""
+    with served(4, learner={"kind": "averaged-perceptron", "gamma": 0.1}) as worker:
+        worker.rows(*points(300))
+        worker.labelled(300)
+        visit(browser, worker.url)
+        light = browser.ask("getComputedStyle(document.body).backgroundColor")
+        for width in (320, 375, 768, 1100):
+            for dark in (False, True):
+                browser.look(width=width, dark=dark)
+                assert wide_by(browser) <= 0, width
+        assert browser.ask("getComputedStyle(document.body).backgroundColor") != light
+        assert browser.ask("document.querySelector('#rate').getAttribute('aria-label')").startswith(
+            "Mistakes per"
+        )
+
+
+def test_an_empty_worker_says_what_it_waits_for(browser: Browser) -> None:
+    """No label, no weight, no bound: words, never a broken number."""
+    with served(learner={"kind": "averaged-perceptron"}) as worker:
+        worker.until(lambda told: told["worker"]["hypothesis"] is not None)
+        visit(browser, worker.url)
+        assert text(browser, "mistakes-of") == "no label yet"
+        assert text(browser, "bounds").startswith("No margin is declared: set learner.gamma")
+        assert text(browser, "weights-note").startswith("Nothing is learned yet")
+        assert text(browser, "mistakes-note") == "None since this process began."
+        everything = browser.ask("document.body.innerText")
+        assert [bad for bad in ("NaN", "undefined", "null", "Infinity") if bad in everything] == []
+        photograph(browser, "empty")
+
+
+def test_a_worker_that_is_gone_is_told_and_its_last_words_stay(browser: Browser) -> None:
+    """The page never shows old numbers as if they were new."""
+    with served(learner={"kind": "perceptron"}) as worker:
+        worker.rows(*points(50))
+        worker.labelled(50)
+        visit(browser, worker.url)
+    browser.wait("document.querySelector('#notices .alarm')")
+    assert texts(browser, "#notices li")[0].startswith("The worker does not answer")
+    assert text(browser, "mistakes-of").startswith("in 50 labelled")
+    photograph(browser, "gone")
+
+
+def _live(worker: Served, seed: int, *, flipped: bool = False, labels: bool = True) -> None:
+    """A part of a stream that goes on: 25 examples, with their labels or without."""
+    features, said = points(25, seed, flipped=flipped)
+    worker.rows(features, said if labels else [None] * len(said))
+
+
+def test_a_drift_and_missing_labels_are_seen_within_a_minute(browser: Browser) -> None:
+    """Two live streams, one whose labels turn over and one whose labels stop: each page says so, and shows it."""
+    learner = {"learner": {"kind": "averaged-perceptron"}}
+    with served(**learner) as drifting, served(**learner) as silent:
+        unseen = {"Mistakes are up": drifting, "No label for": silent}
+        for seed in count():
+            _live(drifting, seed, flipped=seed >= 24)
+            _live(silent, seed, labels=seed < 24)
+            for notice, worker in tuple(unseen.items()):
+                told = worker.status()["worker"]
+                if any(each["text"].startswith(notice) for each in told["notices"]):  # at first it restores
+                    # At once: a model that learns anew has no more to tell of a drift after some seconds.
+                    visit(browser, worker.url)
+                    assert texts(browser, "#notices li")[0].startswith(notice)
+                    photograph(browser, "drifting" if worker is drifting else "silent")
+                    del unseen[notice]
+                else:
+                    assert told["now"] - told["started_at"] < PATIENCE_S, notice
+            if not unseen:
+                break
+            time.sleep(0.25)
+        assert int(text(browser, "waiting").replace(",", "")) >= 200

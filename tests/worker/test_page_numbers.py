@@ -1,0 +1,326 @@
+"""Where the status page's numbers come from: history, notices, explained mistakes, snapshots."""
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from mistakebound.core.model.fold import Fold
+from mistakebound.core.records import INPUTS
+from mistakebound.core.replay.replay import Row, as_stream, fresh, replay_rows
+from mistakebound.core.reporting.report import Bound
+from mistakebound.core.reporting.status import CheckpointStatus, History, PartitionStatus
+from mistakebound.core.step.explained import MistakeTold
+from mistakebound.core.step.facts import StepFacts
+from mistakebound.core.step.merge import Merge
+from mistakebound.core.step.step import step
+from mistakebound.core.theorems.why_none import silence
+from mistakebound.settings import Settings
+from mistakebound.worker.health import Health
+from mistakebound.worker.http.history import RINGS, Recent
+from mistakebound.worker.http.notices import duration, notices
+from mistakebound.worker.http.snapshot import EVERY_S, Board
+from mistakebound.worker.metrics.metrics import Metrics
+from tests.worker.support.page_steps import READY, told_of
+
+HELD = (PartitionStatus(0, 900, 100, 10, 800, 0, 90.0),)
+
+
+def settings_of(**sections: Any) -> Settings:
+    return Settings.model_validate({"learner": {"kind": "perceptron"}, **sections})
+
+
+def facts(labelled: int = 1, mistakes: int = 0, examples: int = 0) -> StepFacts:
+    wrong = {"true": mistakes} if mistakes else {}
+    return StepFacts(labels={"applied": labelled}, mistakes=wrong, margins=[0.0] * examples)
+
+
+# --- history ------------------------------------------------------------------------------------------
+
+
+def test_a_ring_adds_up_what_falls_into_one_bucket_and_leaves_empty_ones_out() -> None:
+    """Buckets begin at multiples of their length."""
+    recent = Recent()
+    for at_s, labelled in ((1_000.5, 1), (1_001.9, 2), (1_002.0, 4), (1_100.0, 8)):
+        recent.add(at_s, facts(labelled, 1))
+    recent.add(1_101.0, facts(0))
+    fine, minutes, _ = recent.told(1_101)
+    assert (fine.at, fine.labelled, fine.mistakes) == ((1_000, 1_002, 1_100), (3, 4, 8), (2, 1, 1))
+    assert (minutes.at, minutes.labelled) == ((960, 1_080), (7, 8))
+
+
+def test_a_ring_is_bounded_whatever_happens() -> None:
+    """An event every 30 s for three days: each ring keeps its span, and not a bucket more."""
+    recent, end_s = Recent(), 3 * 86_400
+    for at_s in range(0, end_s, 30):
+        recent.add(at_s, facts())
+    for (seconds, kept), told in zip(RINGS, recent.told(end_s), strict=True):
+        assert len(told.at) <= kept
+        assert told.at[0] >= end_s - seconds * kept
+        assert sum(told.labelled) == pytest.approx(seconds * kept / 30, rel=0.06)
+
+
+def test_what_a_ring_holds_grows_old_without_new_events() -> None:
+    """A silent stream does not show yesterday as today."""
+    recent = Recent()
+    recent.add(1_000, facts())
+    assert [len(told.at) for told in recent.told(1_000 + 700)] == [0, 1, 1]
+
+
+def test_labels_that_brought_their_own_example_count_as_labelled() -> None:
+    """As they do in the report: the prediction that they carry was judged."""
+    recent = Recent()
+    recent.add(1_000, StepFacts(labels={"applied": 2, "applied_late": 3, "expired": 4}))
+    assert recent.told(1_000)[0].labelled == (5,)
+
+
+def test_a_clock_that_was_set_back_loses_nothing() -> None:
+    """What happens meanwhile is added to the newest bucket."""
+    recent = Recent()
+    recent.add(2_000, facts(1))
+    recent.add(1_000, facts(1))
+    (fine, *_) = recent.told(2_000)
+    assert (fine.at, fine.labelled) == ((2_000,), (2,))
+
+
+# --- notices ------------------------------------------------------------------------------------------
+
+
+def texts(health: Health = READY, **changed: Any) -> list[tuple[str, str]]:
+    """(level, text) of each notice, of a worker of which all is well but for what is `changed`."""
+    given: dict[str, Any] = {
+        "bounds": (), "margins": (None, None), "partitions": (), "history": Recent().told(0),
+        "checkpoint": None, "started_s": 1_940.0, "now_s": 2_000.0,
+    }  # fmt: skip
+    return [(each.level, each.text) for each in notices(health, **{**given, **changed})]
+
+
+def lived(*buckets: tuple[float, int, int, int]) -> tuple[History, ...]:
+    """A history of (time, examples, labelled, mistakes)."""
+    recent = Recent()
+    for at_s, examples, labelled, mistakes in buckets:
+        recent.add(at_s, facts(labelled, mistakes, examples))
+    return recent.told(2_000)
+
+
+def test_a_worker_of_which_all_is_well_has_nothing_to_say() -> None:
+    """No notice without a reason, also before anything happened."""
+    assert texts() == []
+    assert texts(history=lived((1_900, 500, 500, 50), (1_990, 500, 500, 60)), partitions=HELD) == []
+
+
+def test_a_drift_is_told_with_both_rates() -> None:
+    """Mistakes in the last 10 s beyond what the time before makes likely."""
+    (level, text), *others = texts(history=lived((1_900, 500, 500, 50), (1_990, 100, 100, 60)))
+    assert (level, others) == ("alarm", [])
+    assert "60 % of the labels of the last 10 s, against 10 % before" in text
+
+
+def test_a_drift_of_a_slow_stream_takes_a_minute_to_be_told() -> None:
+    """Too few labels in ten seconds, enough in sixty; the first window that shows it is told, alone."""
+    slow = [(1_950.0 + 2 * n, 1, 1, 1) for n in range(25)]
+    ((_, text),) = texts(history=lived((1_900, 100, 100, 5), *slow))
+    assert "100 % of the labels of the last 60 s, against 5 % before" in text
+
+
+@pytest.mark.parametrize("buckets", [[(1_990, 100, 100, 60)], [(1_900, 500, 500, 50), (1_990, 10, 10, 10)]])
+def test_a_drift_is_not_told_from_a_handful_of_labels(buckets: list[tuple[float, int, int, int]]) -> None:
+    """Nor without a time before to compare with."""
+    assert texts(history=lived(*buckets)) == []
+
+
+def test_labels_that_stop_are_a_warning() -> None:
+    """How long, how many examples came meanwhile, and how many wait."""
+    history = lived((1_900, 100, 100, 1), (1_950, 400, 0, 0), (1_990, 400, 0, 0))
+    assert texts(history=history, partitions=HELD) == [
+        ("warning", "No label for 98 s, while 800 examples came; 800 wait, the oldest for 90 s.")
+    ]
+
+
+def test_labels_that_never_came_may_only_be_late() -> None:
+    """No more than information: labels may take days."""
+    found = texts(history=lived((1_950, 400, 0, 0)), partitions=HELD)
+    assert found == [
+        ("info", "No label in the 60 s since this worker started; 800 wait, the oldest for 90 s.")
+    ]
+
+
+def test_labels_that_stopped_an_hour_ago_are_still_missed() -> None:
+    """The coarser rings remember the last label when the finest has forgotten it."""
+    recent = Recent()
+    recent.add(1_000, facts(5))
+    recent.add(4_590, facts(0, 0, 100))
+    ((level, text),) = texts(history=recent.told(4_600), partitions=HELD, now_s=4_600)
+    assert (level, text[:22]) == ("warning", "No label for 60 min, w")
+
+
+def test_a_bound_that_is_exceeded_comes_first() -> None:
+    """The declaration is refuted; health is a warning beside it."""
+    bound = Bound("Novikoff", 25.0, 26, False, "updates", "R = 1, gamma = 0.2")
+    restoring = Health(True, False, "the worker is restoring", "restoring", 0.0, ())
+    found = texts(restoring, bounds=(bound,), margins=(0.2, 0.1))
+    assert [level for level, _ in found] == ["alarm", "warning", "warning"]
+    assert found[0][1].startswith("26 updates exceed the Novikoff bound of 25")
+    assert found[1][1] == "The worker is restoring."
+    assert "no separator has the declared margin 0.2" in found[2][1]
+
+
+def test_checkpoints_that_fail_are_told_while_updates_hang_on_them() -> None:
+    """A failure that the next one made good is past."""
+    failing = CheckpointStatus(None, 0, 5, 2)
+    ((level, text),) = texts(checkpoint=failing)
+    assert (level, text[:13]) == ("warning", "2 checkpoints")
+    assert texts(checkpoint=replace(failing, pending_updates=0)) == []
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [(0, "0 s"), (119, "119 s"), (120, "2 min"), (7_200, "2 h"), (604_800, "7 d"), (-3, "0 s")],
+)
+def test_durations_are_said_in_two_figures_or_three(seconds: float, text: str) -> None:
+    """As a person says it."""
+    assert duration(seconds) == text
+
+
+# --- mistakes -----------------------------------------------------------------------------------------
+
+OPPOSITES = [Row("up", {"a": 1.0, "b": 2.0}, True), Row("down", {"a": 1.0, "b": 2.0}, False)]
+
+
+def test_contributions_are_what_the_model_had_before_it_learned() -> None:
+    """After (1, 2, BIAS 1) was promoted, `down` scores 1 + 4 + 1 for the wrong class."""
+    newest, first = told_of(settings_of(), OPPOSITES).worker.mistakes
+    assert (first.id, first.lead, first.terms) == ("up", 0.0, ())
+    assert (newest.id, newest.predicted, newest.label, newest.lead) == ("down", True, False, 6.0)
+    assert [(term.name, term.value, term.contribution) for term in newest.terms] == [
+        ("b", 2.0, 4.0),
+        ("a", 1.0, 1.0),
+        ("BIAS", 1.0, 1.0),
+    ]
+
+
+def test_the_averaged_perceptron_is_explained_by_the_average_that_it_predicts_with() -> None:
+    """The lead is the size of the published score: (T + 1) theta - kappa with T = 1 label known."""
+    settings = settings_of(learner={"kind": "averaged-perceptron"})
+    newest = told_of(settings, OPPOSITES).worker.mistakes[0]
+    assert newest.lead == 6.0  # (1 + 1) * (1, 2, 1) - 1 * (1, 2, 1), on (1, 2, 1)
+
+
+def test_a_threshold_is_told_apart_from_the_features() -> None:
+    """Winnow: the score without any feature is -threshold."""
+    settings = settings_of(learner={"kind": "winnow", "threshold": 5.0}, features={"bias": False})
+    (one,) = told_of(settings, [Row("x", {"a": 2.0}, True)]).worker.mistakes
+    assert (one.lead, one.offset, one.terms[0].contribution) == (3.0, 5.0, -2.0)
+
+
+def test_with_many_classes_the_lead_is_over_the_true_one() -> None:
+    """What speaks for both classes alike speaks for neither."""
+    settings = settings_of(labels={"classes": ["ape", "bee", "cat"]})
+    rows = [Row("1", {"a": 1.0}, "bee"), Row("2", {"a": 1.0}, "cat")]
+    newest = told_of(settings, rows).worker.mistakes[0]
+    assert (newest.predicted, newest.label, newest.lead) == ("bee", "cat", 2.0)  # 1 for `a`, 1 for BIAS
+
+
+def test_a_costly_mistake_is_told_without_contributions() -> None:
+    """Explaining never takes more scores than a step allows; of very wide examples the first features are told."""
+    wide = Row("wide", {f"f{n}": 1.0 for n in range(2_000)}, True)
+    (one,) = told_of(settings_of(), [wide]).worker.mistakes
+    assert (one.lead, one.features, len(one.terms)) == (None, 2_001, 8)
+
+
+def test_each_partition_tells_its_first_mistakes_and_those_that_it_tells_are_taken_apart() -> None:
+    """One step over two partitions, each wrong forty times: ten of each, all with contributions."""
+    settings, merge = settings_of(learner={"kind": "perceptron", "tie": "negative"}), Merge((0, 1))
+    wide = {f"f{n}": 1.0 for n in range(40)}
+    rows = (Row(str(n), {**wide, f"own{n}": float(n)}, n // 2 % 2 == 0) for n in range(160))
+    merge.add(as_stream(rows, settings, 2, 0))
+    done = step(fresh(settings, 2), merge, {(topic, p) for topic in INPUTS for p in (0, 1)}, 1_000, 1_000)
+    assert done is not None
+    told = done.facts.mistakes_told
+    assert [one.partition for one in told] == [0] * 10 + [1] * 10
+    assert all(one.lead is not None for one in told)
+
+
+def test_explaining_changes_nothing_else() -> None:
+    """The same steps, with and without: the same report and digest."""
+    rows = [Row(str(n), {"a": (n % 7) - 3.0, "b": (n % 3) - 1.0}, n % 2 == 0) for n in range(60)]
+    with_it, without = (told_of(settings_of(), rows, explain=most, delay=3) for most in (1_000, 0))
+    assert replace(with_it, worker=None) == replace(without, worker=None)
+    assert with_it.worker.mistakes
+    assert without.worker.mistakes == ()
+
+
+# --- bounds and snapshots -----------------------------------------------------------------------------
+
+
+def test_no_bound_says_what_to_declare() -> None:
+    """The reason that a person can do something about comes first."""
+    assert "learner.gamma" in told_of(settings_of(), OPPOSITES).worker.no_bound
+    open_classes = settings_of(learner={"kind": "perceptron", "gamma": 0.1}, labels={"classes": "open"})
+    assert "open" in told_of(open_classes, []).worker.no_bound
+
+
+def test_an_epoch_that_started_from_another_says_so() -> None:
+    """No theorem speaks of its model."""
+    state = replay_rows(OPPOSITES, settings_of(), 1)
+    state.model.based = True
+    assert "another one" in silence(state.model)
+
+
+def test_a_snapshot_does_not_change_when_the_worker_goes_on() -> None:
+    """What an HTTP thread holds stays as it was: no list or map in it is the worker's."""
+    now = 0.0
+    board = Board("perceptron", lambda: now)
+    state = replay_rows(OPPOSITES, settings_of(), 1)
+    now = 1.0
+    board.show(state, Fold(settings_of(), 1), None)
+    shown, said = board.shown, repr(board.shown)
+    merge = Merge((0,))
+    merge.add(as_stream([Row("later", {"a": 1.0}, True)], settings_of(), 1, 0))
+    assert step(state, merge, {("examples", 0), ("labels", 0)}, 100) is not None
+    board.stepped(facts(3, 3, 3))
+    assert repr(shown) == said
+    now = 1.0 + EVERY_S / 2
+    board.show(state, Fold(settings_of(), 1), None)
+    assert board.shown is shown  # not before its time
+    now = 1.0 + EVERY_S
+    board.show(state, Fold(settings_of(), 1), None)
+    assert board.shown.report.labelled == 3
+
+
+def test_explaining_has_an_allowance_that_comes_back_with_time() -> None:
+    """A stream of mistakes costs so many scores a second and no more; a clock that goes back gives none."""
+    now = 0.0
+    board = Board("perceptron", lambda: now)
+    assert board.allowance() == 1_000
+    wide = MistakeTold("x", 0, True, False, 0, 1.0, 0.0, 900, ())
+    board.stepped(StepFacts(mistakes_told=[wide]))
+    assert board.allowance() == 100
+    now = 0.1
+    assert board.allowance() == 600
+    now = 0.0
+    assert board.allowance() == 600
+    now = 9.0
+    assert board.allowance() == 1_000
+
+
+def test_a_worker_that_holds_nothing_says_so_and_keeps_its_history() -> None:
+    """While it rebuilds, no partition is claimed and no count of one is shown."""
+    board = Board("perceptron", lambda: 5.0)
+    board.stepped(facts(3, 1, 3))
+    board.show(fresh(settings_of(), 2), Fold(settings_of(), 2), None)
+    board.forget()
+    assert (board.shown.partitions, board.shown.partition_count, board.shown.report.labelled) == ((), None, 0)
+    assert board.shown.history[0].labelled == (3,)
+
+
+def test_lag_and_checkpoint_are_those_of_the_metrics() -> None:
+    """One measurement, told twice."""
+    metrics = Metrics(["true", "false"], "perceptron", "digest")
+    assert metrics.checkpoint() == CheckpointStatus(None, 0, 0, 0)
+    metrics.lag({("examples", 1): 7, ("labels", 1): 2})
+    metrics.checkpointed(0.1, 2_048, 99.5)
+    metrics.checkpoint_failed()
+    metrics.checkpoint_pending(4)
+    assert metrics.behind() == {1: {"examples": 7, "labels": 2}}
+    assert metrics.checkpoint() == CheckpointStatus(99.5, 2_048, 4, 1)

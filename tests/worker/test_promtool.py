@@ -1,0 +1,48 @@
+"""Prometheus' own linter on the page that a worker serves."""
+
+import pytest
+
+from mistakebound.core.reporting.report import Bound
+from mistakebound.core.step.facts import PartitionTotals, StepFacts
+from mistakebound.worker.metrics.metrics import Metrics
+from tests.worker.support.promtool import lint
+
+pytestmark = pytest.mark.promtool
+
+
+def test_promtool_finds_nothing_on_a_fresh_page() -> None:
+    """The page of a worker that has done nothing yet is clean."""
+    assert lint(Metrics(["true", "false"], "perceptron", "abc").exposition()) == ""
+
+
+def test_promtool_finds_nothing_on_a_full_page() -> None:
+    """The page with every series filled is clean, odd class names included."""
+    metrics = Metrics(['sp"am', "line\nbreak", "größer\\"], "perceptron", "abc")
+    metrics.stepped(
+        StepFacts(mistakes={'sp"am': 1, "line\nbreak": 2}, margins=[1.0], label_delays_seconds=[3.0]),
+        0.1,
+        10.0,
+    )
+    metrics.partition(
+        0,
+        PartitionTotals(
+            examples=4,
+            labelled=3,
+            mistakes=2,
+            baseline_mistakes=2,
+            updates=2,
+            waiting=1,
+            parked=0,
+            oldest_waiting_ms=5,
+        ),
+    )
+    metrics.lag({("examples", 0): 1, ("labels", 0): 0})
+    metrics.margin(0.5, 0.25, 0.25)
+    metrics.version_space(7)
+    metrics.bounds([Bound("Novikoff", 63.5, 41, True, "updates", "R = 1")])
+    assert lint(metrics.exposition()) == ""
+
+
+def test_promtool_would_have_found_something() -> None:
+    """The check can fail: a counter without `_total` is reported."""
+    assert "_total" in lint(b"# HELP mistakes Mistakes.\n# TYPE mistakes counter\nmistakes 1\n")
