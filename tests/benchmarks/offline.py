@@ -12,7 +12,7 @@ from river.metrics import Accuracy
 
 from mistakebound.commands.labelled_files import from_jsonl
 from mistakebound.core.ledger.ledger import Ledger
-from mistakebound.core.ledger.rebuild import read_marks, rebuild
+from mistakebound.core.ledger.rebuild import read_recovery_point, rebuild
 from mistakebound.core.messages.schema import encode
 from mistakebound.core.model.fold import Fold
 from mistakebound.core.model.model import Model, first_epoch
@@ -47,8 +47,8 @@ def table(rounds: int) -> str:
 def replays(features: int, rows: int, rounds: int) -> str:
     """Rows of the table, in us a labelled row; parsing is part of it on all sides. Interleaved."""
     lines = [
-        encode({"id": identity, "features": x, "label": label})
-        for identity, x, label in labelled(Workload(rows, features))
+        encode({"id": record_id, "features": x, "label": label})
+        for record_id, x, label in labelled(Workload(rows, features))
     ]
 
     def ours() -> int:
@@ -121,7 +121,14 @@ def recovery(rows: int, rounds: int) -> str:
     def again() -> None:
         ledger = Ledger(PERCEPTRON.labels)
         model = Model(PERCEPTRON, 1)
-        rebuild(ledger, position, read_marks(position), model.epoch, logs["predictions"], logs["outcomes"])
+        rebuild(
+            ledger,
+            position,
+            read_recovery_point(position),
+            model.epoch,
+            logs["predictions"],
+            logs["outcomes"],
+        )
 
     folded = updates / median(_cpu_s(fold) for _ in range(rounds))
     applied = len(logs["predictions"]) / median(_cpu_s(again) for _ in range(rounds))

@@ -47,17 +47,17 @@ def examples(count: int, first: int, seed: int = 1) -> Iterator[Outgoing]:
     chance = random.Random(seed + first)
     for number in range(first, first + count):
         features = {f"feature-{name}": round(chance.gauss(0, 1), 4) for name in range(FEATURES)}
-        identity = f"example-{number}"
-        value = json.dumps({"id": identity, "features": features}, separators=(",", ":")).encode()
-        yield Outgoing("examples", -1, identity.encode(), value, (), FIRST_MS + number)
+        record_id = f"example-{number}"
+        value = json.dumps({"id": record_id, "features": features}, separators=(",", ":")).encode()
+        yield Outgoing("examples", -1, record_id.encode(), value, (), FIRST_MS + number)
 
 
 def labels(count: int, first: int) -> Iterator[Outgoing]:
     """A label for each of those examples, true and false in turn."""
     for number in range(first, first + count):
-        identity = f"example-{number}"
-        value = f'{{"id":"{identity}","label":{"true" if number % 2 else "false"}}}'.encode()
-        yield Outgoing("labels", -1, identity.encode(), value, (), FIRST_MS + number + 1)
+        record_id = f"example-{number}"
+        value = f'{{"id":"{record_id}","label":{"true" if number % 2 else "false"}}}'.encode()
+        yield Outgoing("labels", -1, record_id.encode(), value, (), FIRST_MS + number + 1)
 
 
 def main() -> None:

@@ -85,17 +85,17 @@ def stream(work: Workload) -> Iterator[tuple[str, int, int, bytes, bytes]]:
     """(topic, partition, ms since the stream's start, key, value), in order of time."""
     waiting: list[tuple[int, str, Any]] = []
 
-    def label_of(number: int, identity: str, label: Any, now: int) -> tuple[str, int, int, bytes, bytes]:
-        value = json.dumps({"id": identity, "label": label}).encode()
-        return "labels", number % work.partitions, now, identity.encode(), value
+    def label_of(number: int, record_id: str, label: Any, now: int) -> tuple[str, int, int, bytes, bytes]:
+        value = json.dumps({"id": record_id, "label": label}).encode()
+        return "labels", number % work.partitions, now, record_id.encode(), value
 
     now = 0
     first = 0
-    for number, (identity, features, label) in enumerate(labelled(work)):
+    for number, (record_id, features, label) in enumerate(labelled(work)):
         now += 1
-        value = json.dumps({"id": identity, "features": features}).encode()
-        yield "examples", number % work.partitions, now, identity.encode(), value
-        waiting.append((number, identity, label))
+        value = json.dumps({"id": record_id, "features": features}).encode()
+        yield "examples", number % work.partitions, now, record_id.encode(), value
+        waiting.append((number, record_id, label))
         if len(waiting) - first > work.delay:
             yield label_of(*waiting[first], now)
             first += 1

@@ -17,9 +17,9 @@ from mistakebound.core.records import TOPICS, Outgoing, Topic
 from mistakebound.log.protocol import Log
 from mistakebound.settings import Settings
 from mistakebound.worker import loop
-from mistakebound.worker.checkpoints.catalog import Checkpoints
+from mistakebound.worker.checkpoints.catalog import Catalog
 from mistakebound.worker.checkpoints.envelope import parse
-from mistakebound.worker.checkpoints.local import Folder
+from mistakebound.worker.checkpoints.local import LocalCheckpointStore
 from tests.commands.support.command_line import ok, run
 from tests.support.tries import long
 from tests.worker.support.faulty import FaultyLog
@@ -123,7 +123,7 @@ def test_epochs_are_audited_each_with_its_own_settings() -> None:
 
 
 def test_a_checkpoint_of_an_epoch_without_work_is_audited() -> None:
-    """Its tallies start at nothing, and its memory follows the new rules, though no turn says so."""
+    """Its tallies start at nothing, and its memory follows the new rules, though no partition step says so."""
     settings = worked()
     changed = altered(settings, labels={"max_delay": 0.05, "remember": 5})
     with opened(settings, 2) as log:
@@ -188,7 +188,7 @@ ALTERED: dict[str, tuple[Topic, Callable[[Any], None], str]] = {
     ),
     "another outcome": ("outcomes", lambda m: applied(m).update(outcome="expired"), "decisions"),
     "a label counted twice": ("outcomes", lambda m: m["decisions"].append(applied(m)), "decisions"),
-    "no JSON of the worker's": ("outcomes", lambda m: m.update(part="first"), "turns"),
+    "no JSON of the worker's": ("outcomes", lambda m: m.update(part="first"), "steps"),
 }
 
 
@@ -219,7 +219,7 @@ def test_a_doubled_prediction_is_told() -> None:
         log.exclusively(lambda: [Outgoing("predictions", 0, last.key, last.value, last.headers)])
     result = run("audit", *FLAGS, log=URL)
     assert result.exit_code == 3
-    assert "no turn wrote it" in result.stdout
+    assert "no partition step wrote it" in result.stdout
 
 
 def test_a_flipped_bit_in_a_checkpoint_is_told() -> None:
@@ -238,7 +238,7 @@ def test_a_flipped_bit_in_a_checkpoint_is_told() -> None:
     name = random.Random(1).choice(sorted(row))
     row[name] += 2**-40
     group = json.loads(whole.splitlines()[1])["summary"]
-    store = Checkpoints(Folder("checkpoints"), found.group, "slot")
+    store = Catalog(LocalCheckpointStore("checkpoints"), found.group, "slot")
     store.write(encode_checkpoint(found), group)
     result = run("audit", *FLAGS, log=URL)
     assert result.exit_code == 3
@@ -306,7 +306,7 @@ def test_a_worker_that_goes_on_during_an_audit_is_no_difference(monkeypatch: pyt
         found = audit(source, settings.messages, (), Findings())
     assert source.ran
     assert found.first == []
-    assert found.notes == {"the log went on meanwhile: later turns were not audited": 2}
+    assert found.notes == {"the log went on meanwhile: later partition steps were not audited": 2}
 
 
 class _Interrupted:

@@ -7,7 +7,7 @@ from datetime import timedelta
 import pytest
 
 from mistakebound.commands.topics import key_placement
-from mistakebound.commands.topics.rules import Finding, findings, wanted_config
+from mistakebound.commands.topics.rules import TopicFinding, findings, wanted_config
 from mistakebound.core.records import TOPICS, Record, Topic
 from mistakebound.log.partitioner import partition_of
 from mistakebound.log.protocol import TopicDescription
@@ -34,7 +34,7 @@ def _described(settings: Settings = WITH_DELAY, **changes: str) -> dict[Topic, T
 
 def _not_ok(
     described: dict[Topic, TopicDescription | None], settings: Settings = WITH_DELAY
-) -> list[Finding]:
+) -> list[TopicFinding]:
     return [finding for finding in findings(described, settings) if finding.verdict != "ok"]
 
 

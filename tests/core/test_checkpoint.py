@@ -64,7 +64,7 @@ def test_what_was_held_comes_back(random: Random) -> None:
     for p, ledger in held.state.ledgers.items():
         thawed = thaw(back.ledgers[p], history.settings.labels)
         assert ledger_of(thawed) == ledger_of(ledger)
-        assert thawed.marks() == ledger.marks(), "floors come back too"
+        assert thawed.recovery_point() == ledger.recovery_point(), "floors come back too"
         assert (thawed.predictions_end, thawed.outcomes_end) == (ledger.predictions_end, ledger.outcomes_end)
 
 
@@ -183,7 +183,7 @@ def test_damaged_bytes_are_refused_or_harmless() -> None:
                     fold.restore(found.model, found.updates_next)
                 fold.model.digest()
                 for ledger in found.ledgers.values():
-                    thaw(ledger, history.settings.labels).marks()
+                    thaw(ledger, history.settings.labels).recovery_point()
                 describe_checkpoint(found)
             except BadSnapshot:
                 refused += 1

@@ -80,7 +80,7 @@ GUARDS: Mapping[str, Guard] = {
     ),
     "B1 a rebuild reads from the marks": Guard(
         "service/mistakebound/worker/assignment.py",
-        'log.read("predictions", partition, marks.p)',
+        'log.read("predictions", partition, recovery_point.predictions)',
         'log.read("predictions", partition, log.high_watermark("predictions", partition))',
         KILLED,
     ),

@@ -53,7 +53,7 @@ def test_workers_and_broker_killed_lose_and_double_nothing(
         print(f"{time.monotonic() - begun:.1f} s: proved, {found.updates} updates, {found.mistakes} mistakes")
     assert open_below(broker.bootstrap, prefix) == {}
     ids = {f"case-{number}" for number in range(count)}
-    assert {identity for identity in found.predictions if not identity.startswith("probe-")} == ids
+    assert {record_id for record_id in found.predictions if not record_id.startswith("probe-")} == ids
     assert found.labels["applied"] > 0.9 * count
     assert found.mistakes > 0.1 * count
     assert all(found.examples[name] for name in ("expired", "duplicate", "invalid")), found.examples

@@ -58,7 +58,7 @@ class Place:
 
     def whole(self, examples: int) -> None:
         """Each example is predicted once, and the audit finds nothing."""
-        predicted = [identity for identity, _ in Recount(self.log, self.settings).predicted]
+        predicted = [record_id for record_id, _ in Recount(self.log, self.settings).predicted]
         assert sorted(predicted) == sorted(f"i{number}" for number in range(examples))
         flags = ("--set", f"log.prefix={self.settings.log.prefix}", "--set", "checkpoint.url=")
         found = json.loads(ok("audit", "--json", *flags, log=self.settings.log.url).stdout)
@@ -135,7 +135,7 @@ def test_offsets_that_somebody_set_are_refused_until_told_to_resume(place: Place
     place.admin.alter_group_offsets(place.settings.group, moved)
     more(place)
 
-    assert re.search(r"no marks.*--resume-from-outcomes", place.refusal())
+    assert re.search(r"no recovery point.*--resume-from-outcomes", place.refusal())
 
     Run(place.log, place.settings, from_outcomes=True)
     place.whole(EXAMPLES + 3)
@@ -164,7 +164,7 @@ def test_data_that_was_read_before_retention_deleted_it_is_no_loss(place: Place)
 
     Run(place.log, place.settings)
 
-    predicted = [identity for identity, _ in Recount(place.log, place.settings).predicted]
+    predicted = [record_id for record_id, _ in Recount(place.log, place.settings).predicted]
     assert len(set(predicted)) == len(predicted) == EXAMPLES + 3
 
 

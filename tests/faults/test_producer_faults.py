@@ -194,7 +194,7 @@ def test_a_broken_transaction_is_whole_or_absent(
 
         assert breaking.raised == [(BROKEN, FAULTS[name].raises)]
         recount = Recount(log, settings)
-        assert sorted(identity for identity, _ in recount.predicted) == sorted(
+        assert sorted(record_id for record_id, _ in recount.predicted) == sorted(
             f"i{number}" for number in range(EXAMPLES)
         )
         assert run.held.state.model.digest() == recount.digest

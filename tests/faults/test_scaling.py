@@ -51,7 +51,7 @@ def test_one_two_four_and_two_workers_hold_one_model(
         feed.rest()
         found = fleet.prove()
         onlooker.saw_once(set(found.predictions))
-    ids = {identity for identity in found.predictions if not identity.startswith("probe-")}
+    ids = {record_id for record_id in found.predictions if not record_id.startswith("probe-")}
     assert ids == {f"case-{number}" for number in range(examples(4_000, 100_000))}
 
 

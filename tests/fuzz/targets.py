@@ -34,7 +34,7 @@ from mistakebound.settings import Settings
 from mistakebound.worker.checkpoints import envelope
 from mistakebound.worker.checkpoints.envelope import InvalidCheckpointError
 from mistakebound.worker.checkpoints.restore import _chosen, _version
-from mistakebound.worker.health import Heartbeat, Limits
+from mistakebound.worker.health import HealthLimits, Heartbeat
 from mistakebound.worker.http import server as served
 from mistakebound.worker.metrics.metrics import Metrics
 from tests.core.support.audited import of_history
@@ -424,7 +424,7 @@ def listening() -> Iterator[served.Server]:
     """A server as a worker has it, with a page."""
     metrics = Metrics(["true", "false"], "perceptron", "digest")
     pages = {path: lambda: (b"page", "text/plain") for path in ("/", "/api/status")}
-    with served.serve("127.0.0.1:0", metrics, lambda: Heartbeat().health(Limits()), pages) as server:
+    with served.serve("127.0.0.1:0", metrics, lambda: Heartbeat().health(HealthLimits()), pages) as server:
         yield server
 
 

@@ -23,14 +23,14 @@ from mistakebound.core.audit.replica import settings_of
 from mistakebound.core.checkpoint import check_belongs, decode_checkpoint
 from mistakebound.core.faults import BadLog, BadRecord, BadSnapshot
 from mistakebound.core.ledger.ledger import Ledger, zero
-from mistakebound.core.ledger.rebuild import read_marks, rebuild
+from mistakebound.core.ledger.rebuild import read_recovery_point, rebuild
 from mistakebound.core.messages.dead_letters import dead_letter
 from mistakebound.core.messages.schema import (
     Decision,
     Epoch,
     Inputs,
-    Marks,
     Outcomes,
+    RecoveryPoint,
     Tallies,
     Update,
     Version,
@@ -97,7 +97,7 @@ def outcomes_with(**change: Any) -> Record:
         "order": [],
         "at": 0,
         "inputs": Inputs(0, 0),
-        "marks": Marks(0, 0, 0),
+        "recovery_point": RecoveryPoint(0, 0, 0),
         "tallies": Tallies(zero(), zero()),
     }
     return Record("outcomes", 0, 0, 0, None, encode(Outcomes(**(message | change))))
@@ -121,7 +121,7 @@ EMPTY = {"examples": {}, "labels": {}}
 def test_an_outcomes_record_that_lacks_something_stops_the_rebuild(record: Record) -> None:
     """By name, not by a crash: tallies without a count, a decision without its id or its place."""
     with pytest.raises(BadLog, match="outcomes"):
-        rebuild(Ledger(LabelSettings()), Position(0, 0), Marks(0, 0, 0), 1, [], [record])
+        rebuild(Ledger(LabelSettings()), Position(0, 0), RecoveryPoint(0, 0, 0), 1, [], [record])
 
 
 @pytest.mark.parametrize(
@@ -173,8 +173,8 @@ def test_the_audit_tells_of_features_that_are_no_text() -> None:
 @pytest.mark.parametrize("metadata", ["", "{", "\udcff", '{"p":0,"o":0,"s":"x"}', "[" * 5_000])
 def test_metadata_that_holds_no_marks_is_refused(metadata: str) -> None:
     """Also where it is no text at all."""
-    with pytest.raises(BadLog, match="holds no marks"):
-        read_marks(Position(0, 0, metadata))
+    with pytest.raises(BadLog, match="holds no recovery point"):
+        read_recovery_point(Position(0, 0, metadata))
 
 
 @pytest.mark.parametrize(

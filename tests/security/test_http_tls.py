@@ -30,9 +30,9 @@ def certificates(tmp_path_factory: pytest.TempPathFactory) -> Certificates:
 
 
 def healthy() -> Health:
-    from mistakebound.worker.health import Heartbeat, Limits
+    from mistakebound.worker.health import HealthLimits, Heartbeat
 
-    return Heartbeat().health(Limits())
+    return Heartbeat().health(HealthLimits())
 
 
 def listening(tls: Tls | None) -> http.Server:

@@ -18,7 +18,7 @@ from mistakebound.log.protocol import Log
 from mistakebound.log.sqlite.session import SqliteSession
 from mistakebound.settings import Settings
 from mistakebound.worker import stepping
-from mistakebound.worker.assignment import Held
+from mistakebound.worker.assignment import WorkerState
 from mistakebound.worker.checkpoints import schedule
 from mistakebound.worker.metrics.metrics import Metrics
 from tests.worker.support.faulty import FaultyLog
@@ -114,7 +114,7 @@ def test_what_a_hook_is_shown_is_committed() -> None:
     with opened(settings, 2) as log:
         log.append(stream(80, partitions=2))
 
-        def stepped(held: Held) -> None:
+        def stepped(held: WorkerState) -> None:
             shown.append((stand_of_group(log), stand_of(held.state.ledgers)))
 
         Run(log, settings, stepped=stepped)

@@ -34,11 +34,11 @@ def test_a_worker_buffers_and_writes_large_records_in_portions(monkeypatch: pyte
         log.append([example(n, LARGE, 1_000 + n) for n in range(60)])
         log.append([label(n, True, 2_000 + n) for n in range(60)])
         done = Run(log, settings)
-        turns = [record.offset for record in log.read("outcomes", 0, 0)]
+        offsets = [record.offset for record in log.read("outcomes", 0, 0)]
         recount = Recount(log, settings)
     assert len(recount.predicted) == 60
     assert done.held.state.ledgers[0].tallies.life.examples["labelled"] == 60
-    assert len(turns) >= 60 * 20_000 // (50_000 + 20_500)
+    assert len(offsets) >= 60 * 20_000 // (50_000 + 20_500)
     assert max(peaks) <= 4 * 50_000 + 50_000 + 30_000 + 20_500, "the capacity, and what one poll brings"
 
 

@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from mistakebound.worker.checkpoints.catalog import Checkpoints
-from mistakebound.worker.checkpoints.local import Folder
+from mistakebound.worker.checkpoints.catalog import Catalog
+from mistakebound.worker.checkpoints.local import LocalCheckpointStore
 from mistakebound.worker.checkpoints.store import CheckpointError
 
 POINTS = [
@@ -30,8 +30,8 @@ POINTS = [
 ]
 
 
-def shelf(folder: Path, slot: str = "worker-0") -> Checkpoints:
-    return Checkpoints(Folder(folder), "demo.mistakebound", slot)
+def shelf(folder: Path, slot: str = "worker-0") -> Catalog:
+    return Catalog(LocalCheckpointStore(folder), "demo.mistakebound", slot)
 
 
 def files(folder: Path) -> list[str]:
@@ -40,11 +40,11 @@ def files(folder: Path) -> list[str]:
 
 CRASHING = """
 import fcntl, os, pathlib, signal, sys
-from mistakebound.worker.checkpoints.catalog import Checkpoints
-from mistakebound.worker.checkpoints.local import Folder
+from mistakebound.worker.checkpoints.catalog import Catalog
+from mistakebound.worker.checkpoints.local import LocalCheckpointStore
 
 target, folder = sys.argv[1], pathlib.Path(sys.argv[2])
-store = Checkpoints(Folder(folder), "demo.mistakebound", "worker-0")
+store = Catalog(LocalCheckpointStore(folder), "demo.mistakebound", "worker-0")
 
 def reached(point):
     if point == target:
@@ -192,7 +192,7 @@ def test_preparing_leaves_nothing_and_clears_what_dead_writers_left(tmp_path: Pa
     """Temporary files of the dead go, whoever they were; a living writer's stays."""
     dead = tmp_path / ".demo.mistakebound_worker-9_0123.tmp"
     dead.write_bytes(b"half")
-    path, file = Folder(tmp_path)._begin()
+    path, file = LocalCheckpointStore(tmp_path)._begin()
     with file:
         shelf(tmp_path).prepare()
         assert files(tmp_path) == [path.name]
@@ -211,5 +211,5 @@ def test_a_file_system_without_links_is_used_too(tmp_path: Path, monkeypatch: py
         shelf(tmp_path).write(payload, {})
     assert [each.payload for each in shelf(tmp_path).valid()] == [b"second", b"first"]
     with pytest.raises(FileExistsError):
-        Folder(tmp_path).create(files(tmp_path)[0], b"", b"third")
+        LocalCheckpointStore(tmp_path).create(files(tmp_path)[0], b"", b"third")
     assert len(files(tmp_path)) == 2

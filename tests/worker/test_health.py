@@ -5,9 +5,9 @@ import time
 
 import pytest
 
-from mistakebound.worker.health import STATES, Heartbeat, Limits, PartitionVitals, State, Vitals, judge
+from mistakebound.worker.health import STATES, HealthLimits, Heartbeat, PartitionVitals, State, Vitals, judge
 
-LIMITS = Limits(stalled_after_s=30.0, silent_after_s=300.0)
+LIMITS = HealthLimits(stalled_after_s=30.0, silent_after_s=300.0)
 
 
 class Clock:

@@ -14,7 +14,7 @@ from mistakebound.core.records import INPUTS
 from mistakebound.core.replay.replay import replay_records
 from mistakebound.log.protocol import Fenced, Unreachable
 from mistakebound.worker import loop
-from mistakebound.worker.assignment import Held
+from mistakebound.worker.assignment import WorkerState
 from mistakebound.worker.rebuilds import GaveUp
 from tests.support.tries import long, tried
 from tests.worker.support.faulty import COMMIT_FAULTS, POLL_FAULTS, FaultyLog
@@ -174,7 +174,7 @@ def test_a_log_that_is_away_too_long_ends_the_worker(quiet: list[Any]) -> None:
 def test_a_stop_between_steps_drains_and_writes_a_checkpoint(tmp_path: Path) -> None:
     """The open steps are finished, a checkpoint is written, and the next run goes on from there."""
     chosen = settings_for(batch={"max_records": 2}, checkpoint={"url": str(tmp_path)})
-    chains: list[Held] = []
+    chains: list[WorkerState] = []
     with opened(chosen) as log:
         log.append(stream(60))
         first = Run(log, chosen, stopping=lambda _: len(chains) >= 2, stepped=chains.append)

@@ -109,7 +109,7 @@ def test_offsets_that_were_lost_before_any_work_are_no_loss(file: Path) -> None:
 
 
 def test_moved_offsets_are_refused(file: Path) -> None:
-    """Offsets that somebody has set are not those of the newest outcomes: both are named."""
+    """OffsetSet that somebody has set are not those of the newest outcomes: both are named."""
     settings = on(file)
     with opened(settings) as log:
         log.append(stream(20))
@@ -128,7 +128,7 @@ def test_offsets_of_another_program_are_refused(file: Path) -> None:
         log.append(stream(20))
         Run(log, settings)
         change(file, "UPDATE positions SET metadata = 'theirs' WHERE metadata != ''")
-        with pytest.raises(BadLog, match=r"'theirs' holds no marks.*choose another worker\.group"):
+        with pytest.raises(BadLog, match=r"'theirs' holds no recovery point.*choose another worker\.group"):
             Run(log, settings)
 
 

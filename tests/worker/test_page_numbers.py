@@ -10,7 +10,7 @@ from mistakebound.core.records import INPUTS
 from mistakebound.core.replay.replay import Row, as_stream, fresh, replay_rows
 from mistakebound.core.reporting.report import Bound
 from mistakebound.core.reporting.status import CheckpointStatus, History, PartitionStatus
-from mistakebound.core.step.explained import MistakeTold
+from mistakebound.core.step.explained import ExplainedMistake
 from mistakebound.core.step.facts import StepFacts
 from mistakebound.core.step.merge import Merge
 from mistakebound.core.step.step import step
@@ -236,7 +236,7 @@ def test_each_partition_tells_its_first_mistakes_and_those_that_it_tells_are_tak
     merge.add(as_stream(rows, settings, 2, 0))
     done = step(fresh(settings, 2), merge, {(topic, p) for topic in INPUTS for p in (0, 1)}, 1_000, 1_000)
     assert done is not None
-    told = done.facts.mistakes_told
+    told = done.facts.explained_mistakes
     assert [one.partition for one in told] == [0] * 10 + [1] * 10
     assert all(one.lead is not None for one in told)
 
@@ -293,8 +293,8 @@ def test_explaining_has_an_allowance_that_comes_back_with_time() -> None:
     now = 0.0
     board = Board("perceptron", lambda: now)
     assert board.allowance() == 1_000
-    wide = MistakeTold("x", 0, True, False, 0, 1.0, 0.0, 900, ())
-    board.stepped(StepFacts(mistakes_told=[wide]))
+    wide = ExplainedMistake("x", 0, True, False, 0, 1.0, 0.0, 900, ())
+    board.stepped(StepFacts(explained_mistakes=[wide]))
     assert board.allowance() == 100
     now = 0.1
     assert board.allowance() == 600

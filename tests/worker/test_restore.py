@@ -13,10 +13,10 @@ from structlog.testing import capture_logs
 from mistakebound.core.checkpoint import decode_checkpoint, encode_checkpoint
 from mistakebound.log.protocol import Log, Session
 from mistakebound.settings import Settings
-from mistakebound.worker.assignment import Held, take_over
+from mistakebound.worker.assignment import WorkerState, take_over
 from mistakebound.worker.checkpoints import restore, schedule
-from mistakebound.worker.checkpoints.catalog import Checkpoints
-from mistakebound.worker.checkpoints.open_store import shelf_at
+from mistakebound.worker.checkpoints.catalog import Catalog
+from mistakebound.worker.checkpoints.open_store import open_store
 from mistakebound.worker.epochs.reset import execute, planned
 from mistakebound.worker.metrics.metrics import Metrics
 from tests.commands.support.command_line import ok, run
@@ -79,7 +79,7 @@ def folded(settings: Settings) -> Settings:
     return altered(settings, checkpoint={"url": ""})
 
 
-def same(one: Held, other: Held) -> None:
+def same(one: WorkerState, other: WorkerState) -> None:
     """To the bit."""
     assert model_of(one.state) == model_of(other.state)
     assert {p: ledger_of(each) for p, each in one.state.ledgers.items()} == {
@@ -155,13 +155,13 @@ class Group:
         log.append(stream(60, partitions=PARTITIONS, delay=30))
         self.left = Run(log, settings, slot="one").held
         self.log, self.settings = Counted(log), settings
-        self.store = Checkpoints(shelf_at(settings.checkpoint.url, 20), settings.group, "two")
+        self.store = Catalog(open_store(settings.checkpoint.url, 20), settings.group, "two")
         self.session: Session = log.join("two")
         while not self.session.poll(1.0).partitions:
             pass
         self.held = self._take((0,), None)
 
-    def takes_the_other(self, *, borrow: bool = True) -> Held:
+    def takes_the_other(self, *, borrow: bool = True) -> WorkerState:
         self.log.reads.clear()
         return self._take((0, 1), self.held, borrow=borrow)
 
@@ -173,12 +173,14 @@ class Group:
         ledgers = {**content.ledgers, 1: msgspec.structs.replace(content.ledgers[1], **changes)}
         altered = msgspec.structs.replace(content, ledgers=ledgers)
         self.store.shelf.delete(name)
-        one = Checkpoints(self.store.shelf, self.settings.group, "one")
+        one = Catalog(self.store.shelf, self.settings.group, "one")
         one.write(encode_checkpoint(altered), whole.summary)
 
-    def _take(self, partitions: tuple[int, ...], held: Held | None, *, borrow: bool = False) -> Held:
+    def _take(
+        self, partitions: tuple[int, ...], held: WorkerState | None, *, borrow: bool = False
+    ) -> WorkerState:
         metrics = Metrics([], "perceptron", "digest")
-        lent = restore.Shortcuts(self.log, self.settings, self.store, metrics).ledgers  # type: ignore[arg-type]
+        lent = restore.Restore(self.log, self.settings, self.store, metrics).ledgers  # type: ignore[arg-type]
         more: Any = {"borrow": lent} if borrow else {}
         return take_over(self.log, self.session, self.settings, partitions, held, None, **more)  # type: ignore[arg-type]
 
@@ -272,7 +274,7 @@ class Stuck:
     """A shelf whose puts wait until they are let go."""
 
     def __init__(self, path: Path) -> None:
-        self._shelf = shelf_at(str(path), 1.0)
+        self._shelf = open_store(str(path), 1.0)
         self.entered, self.let_go = threading.Event(), threading.Event()
 
     def __getattr__(self, name: str) -> Any:
@@ -287,7 +289,7 @@ class Stuck:
 @pytest.fixture
 def stuck(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Stuck]:
     shelf = Stuck(tmp_path / "checkpoints")
-    monkeypatch.setattr(schedule, "shelf_at", lambda url, timeout_s: shelf)
+    monkeypatch.setattr(schedule, "open_store", lambda url, timeout_s: shelf)
     yield shelf
     shelf.let_go.set()
 
@@ -298,7 +300,7 @@ def test_steps_go_on_while_a_checkpoint_is_written(tmp_path: Path, stuck: Stuck)
     settings = altered(settings, batch={"max_records": 2}, checkpoint={"url": "anywhere", "every_updates": 1})
     during: list[int] = []
 
-    def stepped(held: Held) -> None:
+    def stepped(held: WorkerState) -> None:
         if stuck.entered.is_set():
             during.append(sum(held.state.model.updates))
         if len(during) == 5:
@@ -309,7 +311,7 @@ def test_steps_go_on_while_a_checkpoint_is_written(tmp_path: Path, stuck: Stuck)
         done = Run(log, settings, stepped=stepped)
         assert len(during) >= 5
         assert during[4] > during[0], "the model learned while the write was under way"
-        newest = Checkpoints(stuck, settings.group, "slot").newest_valid()  # type: ignore[arg-type]
+        newest = Catalog(stuck, settings.group, "slot").newest_valid()  # type: ignore[arg-type]
         assert newest is not None
         assert newest.summary["updates"] == done.held.state.model.updates
     assert done.metric("mistakebound_checkpoint_pending_updates") == 0
@@ -341,10 +343,10 @@ def test_the_commands_look_into_the_store(tmp_path: Path, shared: str) -> None:
     place = ("--set", f"checkpoint.url={shared}", "--set", f"log.prefix={settings.log.prefix}")
     url = f"sqlite:{tmp_path / 'log.db'}"
     listed = ok("checkpoint", "list", *place, log=url).stdout
-    (name,) = shelf_at(shared, 20).names()
+    (name,) = open_store(shared, 20).names()
     assert name in listed
     assert "valid" in listed
-    whole = shelf_at(shared, 20).where(name)
+    whole = open_store(shared, 20).where(name)
     assert digest in ok("checkpoint", "show", whole, log=None).stdout
     assert ok("checkpoint", "verify", whole, log=None).stdout == f"{whole}: valid\n"
     assert run("checkpoint", "show", whole + "x", log=None).exit_code == 2
@@ -355,7 +357,7 @@ def test_the_commands_look_into_the_store(tmp_path: Path, shared: str) -> None:
     )
     checked = run("config", "check", "--online", *place, *learning, log=url)
     assert "the configuration is complete" in checked.output
-    assert shelf_at(shared, 20).names() == [name]
+    assert open_store(shared, 20).names() == [name]
 
 
 def test_a_store_that_is_away_is_seen_by_the_commands(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:

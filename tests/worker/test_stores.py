@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 from structlog.testing import capture_logs
 
-from mistakebound.worker.checkpoints.catalog import HEAD_BYTES, Checkpoints
+from mistakebound.worker.checkpoints.catalog import HEAD_BYTES, Catalog
 from mistakebound.worker.checkpoints.envelope import MAGIC, InvalidCheckpointError
-from mistakebound.worker.checkpoints.open_store import shelf_at
-from mistakebound.worker.checkpoints.store import CheckpointError, Place, Shelf, place_of, split
+from mistakebound.worker.checkpoints.open_store import open_store
+from mistakebound.worker.checkpoints.store import CheckpointError, CheckpointStore, Place, place_of, split
 from tests.support.tries import long
 from tests.worker.support.object_store import BUCKET, SECRET, Store, silence
 
@@ -30,28 +30,28 @@ def url(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.Monk
 
 
 @pytest.fixture
-def shelf(url: str) -> Shelf:
-    return shelf_at(url, ANSWER_S)
+def shelf(url: str) -> CheckpointStore:
+    return open_store(url, ANSWER_S)
 
 
-def of(shelf: Shelf, slot: str = "worker-0", group: str = "demo.mistakebound") -> Checkpoints:
-    return Checkpoints(shelf, group, slot)
+def of(shelf: CheckpointStore, slot: str = "worker-0", group: str = "demo.mistakebound") -> Catalog:
+    return Catalog(shelf, group, slot)
 
 
-def put(shelf: Shelf, name: str, content: bytes) -> None:
+def put(shelf: CheckpointStore, name: str, content: bytes) -> None:
     """In place of what was there."""
     shelf.delete(name)
     shelf.create(name, content, b"")
 
 
-def payloads(checkpoints: Checkpoints) -> list[bytes]:
+def payloads(checkpoints: Catalog) -> list[bytes]:
     return [each.payload for each in checkpoints.valid()]
 
 
 # --- what a shelf promises ----------------------------------------------------------------------------------
 
 
-def test_a_name_is_taken_once(shelf: Shelf) -> None:
+def test_a_name_is_taken_once(shelf: CheckpointStore) -> None:
     """Who comes second is told, and changes nothing."""
     shelf.create("a.checkpoint", b"head", b"payload")
     with pytest.raises(FileExistsError):
@@ -63,7 +63,7 @@ def test_a_name_is_taken_once(shelf: Shelf) -> None:
 
 
 @pytest.mark.parametrize(("length", "expected"), [(4, b"head"), (100, b"headpayload")])
-def test_the_beginning_can_be_read_alone(shelf: Shelf, length: int, expected: bytes) -> None:
+def test_the_beginning_can_be_read_alone(shelf: CheckpointStore, length: int, expected: bytes) -> None:
     """As much as there is."""
     shelf.create("a.checkpoint", b"head", b"payload")
     shelf.create("empty.checkpoint", b"", b"")
@@ -71,7 +71,7 @@ def test_the_beginning_can_be_read_alone(shelf: Shelf, length: int, expected: by
     assert shelf.beginning("empty.checkpoint", length) == b""
 
 
-def test_what_is_missing_is_a_missing_file(shelf: Shelf) -> None:
+def test_what_is_missing_is_a_missing_file(shelf: CheckpointStore) -> None:
     """Also before anything was written; deleting it is no error."""
     assert shelf.names() == []
     asks: list[Callable[[str], Any]] = [shelf.read, shelf.size, lambda name: shelf.beginning(name, 1)]
@@ -81,7 +81,7 @@ def test_what_is_missing_is_a_missing_file(shelf: Shelf) -> None:
     shelf.delete("gone.checkpoint")
 
 
-def test_only_checkpoints_are_listed_and_others_are_left(shelf: Shelf) -> None:
+def test_only_checkpoints_are_listed_and_others_are_left(shelf: CheckpointStore) -> None:
     """A probe leaves nothing; what was set aside is there, and is not listed."""
     shelf.probe()
     for name in ("b.checkpoint", "a.checkpoint", "notes.txt", "c.checkpoint"):
@@ -92,17 +92,17 @@ def test_only_checkpoints_are_listed_and_others_are_left(shelf: Shelf) -> None:
     assert shelf.read("notes.txt")[0] == shelf.read("c.checkpoint.rejected")[0] == b"x"
 
 
-def test_a_checkpoint_is_found_again_by_what_people_read(shelf: Shelf) -> None:
+def test_a_checkpoint_is_found_again_by_what_people_read(shelf: CheckpointStore) -> None:
     """`where` gives what `checkpoint show` takes."""
     shelf.create("a.checkpoint", b"x", b"")
     url, name = split(shelf.where("a.checkpoint"))
-    assert shelf_at(url, ANSWER_S).read(name)[0] == b"x"
+    assert open_store(url, ANSWER_S).read(name)[0] == b"x"
 
 
 # --- what is kept on it -------------------------------------------------------------------------------------
 
 
-def test_what_was_written_is_read_back(shelf: Shelf) -> None:
+def test_what_was_written_is_read_back(shelf: CheckpointStore) -> None:
     """Payload and summary come back as they were, from a shelf that was not there before."""
     name = of(shelf).write(b"\x00payload\n\xff", {"updates": [3, 4]})
     newest = of(shelf).newest_valid()
@@ -111,20 +111,20 @@ def test_what_was_written_is_read_back(shelf: Shelf) -> None:
     assert name == "demo.mistakebound_worker-0_000000000001.checkpoint"
 
 
-def test_an_empty_payload_is_a_payload(shelf: Shelf) -> None:
+def test_an_empty_payload_is_a_payload(shelf: CheckpointStore) -> None:
     """Length zero is not confused with a truncated file."""
     of(shelf).write(b"", {})
     assert payloads(of(shelf)) == [b""]
 
 
-def test_an_empty_shelf_holds_no_checkpoint(shelf: Shelf) -> None:
+def test_an_empty_shelf_holds_no_checkpoint(shelf: CheckpointStore) -> None:
     """The first start finds nothing, and that is no error; nor is it when the shelf was made ready."""
     assert of(shelf).newest_valid() is None
     of(shelf).prepare()
     assert of(shelf).newest_valid() is None
 
 
-def test_two_are_kept_and_the_newest_wins(shelf: Shelf) -> None:
+def test_two_are_kept_and_the_newest_wins(shelf: CheckpointStore) -> None:
     """Older ones are deleted; numbering goes on after a restart."""
     for number in range(5):
         of(shelf).write(b"%d" % number, {})
@@ -157,16 +157,16 @@ def _damaged(whole: bytes) -> dict[str, bytes]:
 @pytest.mark.parametrize("kind", list(_damaged(MAGIC + b"{}\n.")))
 def test_a_damaged_checkpoint_is_set_aside_and_the_older_one_used(tmp_path: Path, kind: str) -> None:
     """Whatever happened to the newest, the older one serves, and a warning says why."""
-    check_damaged(shelf_at(str(tmp_path), ANSWER_S), kind)
+    check_damaged(open_store(str(tmp_path), ANSWER_S), kind)
 
 
 @pytest.mark.parametrize("kind", ["empty", "one bit flipped"])
-def test_a_damaged_one_is_set_aside_on_every_shelf(shelf: Shelf, kind: str) -> None:
+def test_a_damaged_one_is_set_aside_on_every_shelf(shelf: CheckpointStore, kind: str) -> None:
     """What is read from it is the same bytes; that it is empty, or moved, is its own affair."""
     check_damaged(shelf, kind)
 
 
-def check_damaged(shelf: Shelf, kind: str) -> None:
+def check_damaged(shelf: CheckpointStore, kind: str) -> None:
     older = of(shelf).write(b"older", {})
     name = of(shelf).write(b"payload", {})
     put(shelf, name, _damaged(shelf.read(name)[0])[kind])
@@ -180,7 +180,7 @@ def check_damaged(shelf: Shelf, kind: str) -> None:
     assert warning["reason"].startswith("it")
 
 
-def test_when_all_are_damaged_there_is_none(shelf: Shelf) -> None:
+def test_when_all_are_damaged_there_is_none(shelf: CheckpointStore) -> None:
     """The worker then folds the log; the files stay for inspection, and writing goes on."""
     for payload in (b"a", b"b"):
         put(shelf, of(shelf).write(payload, {}), b"rubbish")
@@ -192,14 +192,14 @@ def test_when_all_are_damaged_there_is_none(shelf: Shelf) -> None:
 
 def test_a_folder_in_a_checkpoints_place_is_set_aside(tmp_path: Path) -> None:
     """Even what is no file at all does not stop the start."""
-    shelf = shelf_at(str(tmp_path), ANSWER_S)
+    shelf = open_store(str(tmp_path), ANSWER_S)
     name = of(shelf).write(b"older", {})
     (tmp_path / name.replace("0001", "0002")).mkdir()
     assert [found.name for found in of(shelf).heads()] == [name]
     assert payloads(of(shelf)) == [b"older"]
 
 
-def test_a_caller_can_refuse_one_and_take_the_next(shelf: Shelf) -> None:
+def test_a_caller_can_refuse_one_and_take_the_next(shelf: CheckpointStore) -> None:
     """A whole file of another log or settings is set aside by its reader."""
     for payload in (b"older", b"newer"):
         of(shelf).write(payload, {})
@@ -211,7 +211,7 @@ def test_a_caller_can_refuse_one_and_take_the_next(shelf: Shelf) -> None:
     assert of(shelf).newest_valid() is None
 
 
-def test_reading_one_says_what_is_wrong(shelf: Shelf) -> None:
+def test_reading_one_says_what_is_wrong(shelf: CheckpointStore) -> None:
     """Without moving it."""
     name = of(shelf).write(b"payload", {})
     put(shelf, name, shelf.read(name)[0][:-3])
@@ -220,7 +220,7 @@ def test_reading_one_says_what_is_wrong(shelf: Shelf) -> None:
     assert shelf.names() == [name]
 
 
-def test_workers_share_a_shelf_and_leave_each_other_alone(shelf: Shelf) -> None:
+def test_workers_share_a_shelf_and_leave_each_other_alone(shelf: CheckpointStore) -> None:
     """Each slot has its own numbering, and neither deletes, uses nor rejects another's files."""
     slots = ["worker-1", "worker", "worker_0", "worker/0", "worker%2F0", "x" * 249, "x" * 248]
     for slot in slots:
@@ -232,7 +232,7 @@ def test_workers_share_a_shelf_and_leave_each_other_alone(shelf: Shelf) -> None:
     assert len(shelf.names()) == 2 * len(slots) + 1
 
 
-def test_the_heads_of_a_group_are_the_newest_of_each_slot(shelf: Shelf) -> None:
+def test_the_heads_of_a_group_are_the_newest_of_each_slot(shelf: CheckpointStore) -> None:
     """What another worker may take over from: not another group's, and not what has no head."""
     for slot in ("worker-0", "worker-1"):
         for number in range(2):
@@ -243,7 +243,7 @@ def test_the_heads_of_a_group_are_the_newest_of_each_slot(shelf: Shelf) -> None:
     assert found == [(False, {"number": 1}), (True, {"number": 1})]
 
 
-def test_another_slots_checkpoint_is_never_moved(shelf: Shelf) -> None:
+def test_another_slots_checkpoint_is_never_moved(shelf: CheckpointStore) -> None:
     """That it is of no use is warned of; its own writer may set it aside."""
     name = of(shelf, "worker-1").write(b"x", {})
     with capture_logs() as logs:
@@ -252,14 +252,14 @@ def test_another_slots_checkpoint_is_never_moved(shelf: Shelf) -> None:
     assert [said["event"] for said in logs] == ["checkpoint_passed_over"]
 
 
-def test_group_and_slot_cannot_be_confused(shelf: Shelf) -> None:
+def test_group_and_slot_cannot_be_confused(shelf: CheckpointStore) -> None:
     """`a_b` + `c` and `a` + `b_c` are two workers."""
     of(shelf, "c", "a_b").write(b"first", {})
     of(shelf, "b_c", "a").write(b"second", {})
     assert payloads(of(shelf, "c", "a_b")) == [b"first"]
 
 
-def test_two_writers_of_a_slot_lose_neither_checkpoint(shelf: Shelf) -> None:
+def test_two_writers_of_a_slot_lose_neither_checkpoint(shelf: CheckpointStore) -> None:
     """A paused predecessor that wakes up between a look at the numbers and the write takes the next one."""
 
     class Late:
@@ -280,7 +280,7 @@ def test_two_writers_of_a_slot_lose_neither_checkpoint(shelf: Shelf) -> None:
     assert payloads(of(shelf)) == [b"the predecessor's", b"the successor's"]
 
 
-def test_writers_at_the_same_time_leave_whole_files_only(shelf: Shelf) -> None:
+def test_writers_at_the_same_time_leave_whole_files_only(shelf: CheckpointStore) -> None:
     """A paused predecessor that wakes up beside its successor breaks nothing."""
     errors: list[Exception] = []
 
@@ -306,18 +306,18 @@ def test_writers_at_the_same_time_leave_whole_files_only(shelf: Shelf) -> None:
 
 
 @pytest.fixture
-def away(store: Store, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[str], Shelf]]:
+def away(store: Store, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[str], CheckpointStore]]:
     """A shelf in a store that is `silent`, `refused`, or asked with the wrong `secret`."""
     for name, value in store.environment.items():
         monkeypatch.setenv(name, value)
     with silence() as silent:
 
-        def shelf(how: str) -> Shelf:
+        def shelf(how: str) -> CheckpointStore:
             if how == "secret":
                 monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", SECRET[::-1])
             else:
                 monkeypatch.setenv("AWS_ENDPOINT_URL", silent if how == "silent" else "http://127.0.0.1:1")
-            return shelf_at(f"s3://{BUCKET}/model", 0.2)
+            return open_store(f"s3://{BUCKET}/model", 0.2)
 
         yield shelf
 
@@ -331,7 +331,7 @@ def away(store: Store, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[st
     ],
 )
 def test_a_store_that_does_not_serve_is_an_error_in_time(
-    away: Callable[[str], Shelf], how: str, told: str
+    away: Callable[[str], CheckpointStore], how: str, told: str
 ) -> None:
     """It names the place, the reason and the remedy, and nothing secret."""
     shelf = away(how)
@@ -362,9 +362,9 @@ def test_an_encrypted_store_must_show_a_certificate_that_is_trusted(
     monkeypatch.setenv("AWS_ENDPOINT_URL", store.encrypted)
     url = f"s3://{BUCKET}/{uuid.uuid4().hex}"
     with pytest.raises(CheckpointError, match="error sending request"):
-        shelf_at(url, 1.0).probe()
+        open_store(url, 1.0).probe()
     monkeypatch.setenv("SSL_CERT_FILE", str(store.authority))
-    assert of(shelf_at(url, ANSWER_S)).write(b"x", {}) in shelf_at(url, ANSWER_S).names()
+    assert of(open_store(url, ANSWER_S)).write(b"x", {}) in open_store(url, ANSWER_S).names()
 
 
 # --- URLs ---------------------------------------------------------------------------------------------------

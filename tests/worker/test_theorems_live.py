@@ -14,7 +14,7 @@ from mistakebound.core.step.state import State
 from mistakebound.settings import Settings
 from mistakebound.worker.metrics import model_insight
 from mistakebound.worker.metrics.metrics import Metrics
-from mistakebound.worker.metrics.model_insight import Learning
+from mistakebound.worker.metrics.model_insight import ModelInsight
 from tests.commands.support.command_line import ok, run
 from tests.worker.support.working import Run, example, label, opened, settings_for
 
@@ -33,7 +33,7 @@ class _Page:
     def __init__(self) -> None:
         self.now = 0.0
         self.metrics = Metrics(["true", "false"], "perceptron", "digest")
-        self.learning = Learning(self.metrics, lambda: self.now)
+        self.learning = ModelInsight(self.metrics, lambda: self.now)
 
     def samples(self) -> dict[str, float]:
         page = self.metrics.exposition().decode()
@@ -73,8 +73,8 @@ def test_a_slow_measurement_is_made_less_often() -> None:
     page = _Page()
     state = replayed(ROWS, learner=DECLARED)
     times = iter([0.0, 1.0])
-    Learning(page.metrics, lambda: next(times)).measure(state)
-    slow = Learning(page.metrics, lambda: page.now)
+    ModelInsight(page.metrics, lambda: next(times)).measure(state)
+    slow = ModelInsight(page.metrics, lambda: page.now)
     calls = 0
 
     def certainly() -> Any:

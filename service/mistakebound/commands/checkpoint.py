@@ -25,13 +25,13 @@ ASK_S = 30.0
 def list_(config: Config = None, sets: Sets = None, log: LogUrl = None, json: Json = False) -> None:
     """List the checkpoints of checkpoint.url, oldest first."""
     from mistakebound.commands.output import as_json, message, table
-    from mistakebound.worker.checkpoints.open_store import shelf_at
+    from mistakebound.worker.checkpoints.open_store import open_store
 
     rules = settings_of(config, sets, log).checkpoint
     if not rules.url:
         message("checkpoint.url is empty: no checkpoints are kept")
         return
-    shelf = shelf_at(rules.url, rules.timeout.total_seconds())
+    shelf = open_store(rules.url, rules.timeout.total_seconds())
     rows = []
     for name in shelf.names():
         whole, why = _verdict(shelf.where(name))
@@ -85,12 +85,12 @@ def _read(file: str) -> "Checkpoint":
     from mistakebound.core.checkpoint import decode_checkpoint
     from mistakebound.core.faults import BadSnapshot
     from mistakebound.worker.checkpoints.envelope import InvalidCheckpointError, parse
-    from mistakebound.worker.checkpoints.open_store import shelf_at
+    from mistakebound.worker.checkpoints.open_store import open_store
     from mistakebound.worker.checkpoints.store import split
 
     url, name = split(file)
     try:
-        return decode_checkpoint(parse(shelf_at(url, ASK_S).read(name)[0]).payload)
+        return decode_checkpoint(parse(open_store(url, ASK_S).read(name)[0]).payload)
     except ValueError as error:
         raise CommandError(ExitCode.USAGE, f"{file}: {error}") from None
     except OSError as error:

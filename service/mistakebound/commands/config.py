@@ -33,12 +33,12 @@ def check(
     tls_of(settings.http)
     if online:
         from mistakebound.commands.topics.topics import report
-        from mistakebound.worker.checkpoints.open_store import shelf_at
+        from mistakebound.worker.checkpoints.open_store import open_store
 
         with opened(settings) as reached:
             report(reached, settings, as_json_text=False)
         if settings.checkpoint.url:
-            shelf_at(settings.checkpoint.url, settings.checkpoint.timeout.total_seconds()).probe()
+            open_store(settings.checkpoint.url, settings.checkpoint.timeout.total_seconds()).probe()
     message("the configuration is complete")
 
 

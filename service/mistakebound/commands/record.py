@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from mistakebound.log.protocol import Log
 
 CHUNK_OFFSETS = 2_000
-"""Held in memory for each partition of each topic."""
+"""WorkerState in memory for each partition of each topic."""
 
 
 def record(

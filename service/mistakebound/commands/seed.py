@@ -29,7 +29,7 @@ def seed(
     """
     from mistakebound.commands.output import as_json, message
     from mistakebound.commands.replay.replay import content_of, form_of
-    from mistakebound.commands.replay.source import Source
+    from mistakebound.commands.replay.source import ReplaySource
     from mistakebound.config.checks import require_for_run, require_learner
     from mistakebound.worker.epochs import seeding
     from mistakebound.worker.epochs.reset import must_not_be_lost
@@ -37,7 +37,7 @@ def seed(
     settings = settings_of(config, sets, log)
     require_for_run(settings)
     content = content_of(file)
-    rows = Source(form_of(file, source, content), content, settings).labelled_rows()
+    rows = ReplaySource(form_of(file, source, content), content, settings).labelled_rows()
     with opened(settings) as reached:
         require_learner(settings, reached.partitions)
         must_not_be_lost(reached, settings)

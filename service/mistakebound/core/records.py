@@ -50,7 +50,7 @@ class Outgoing(Data, frozen=True, gc=False):
 
 
 class Position(NamedTuple):
-    """The committed place of one partition: next offsets to read, and the marks for a rebuild."""
+    """The committed place of one partition: next offsets to read, and the recovery point of a rebuild."""
 
     examples: int
     labels: int

@@ -4,7 +4,7 @@ from mistakebound.core.records import Record, Topic
 from mistakebound.log.protocol import Log
 
 FIRST_LOOK = 16
-"""Offsets; a transaction's marker takes one, so the very last is seldom a record."""
+"""OffsetSet; a transaction's marker takes one, so the very last is seldom a record."""
 
 
 def newest_record(log: Log, topic: Topic, partition: int) -> Record | None:

@@ -2,7 +2,7 @@
 
 Guarantees that every implementation gives, and `tests/contract` checks on each:
 
-1. Offsets of a partition grow in append order. They may have gaps (Kafka's transaction markers).
+1. OffsetSet of a partition grow in append order. They may have gaps (Kafka's transaction markers).
 2. Readers see committed records only; an aborted transaction is never seen, by anyone.
 3. A transaction's outputs and positions become visible together or not at all.
 4. A transaction is refused (`StaleGeneration`) unless its generation still owns its partitions, and

@@ -2,7 +2,7 @@
 
 1. Committed positions first: the answer waits until the previous owner's transaction has ended.
 2. Then `updates` of all partitions to the high watermark, from a checkpoint or from the start.
-3. Then `predictions` and `outcomes` of each partition from the marks (or a checkpoint, its previous owner's
+3. Then `predictions` and `outcomes` of each partition from the recovery point (or a checkpoint, its previous owner's
    too) to the high watermark. A ledger held already is kept only if the committed position is our own last one.
 """
 
@@ -15,12 +15,12 @@ import structlog
 from mistakebound.core.checkpoint import Checkpoint, LedgerSnapshot, thaw
 from mistakebound.core.faults import BadLog, BadSnapshot
 from mistakebound.core.ledger.ledger import Ledger, zero
-from mistakebound.core.ledger.rebuild import read_marks, rebuild
-from mistakebound.core.messages.schema import Epoch, Marks, encode, read_outcomes
+from mistakebound.core.ledger.rebuild import read_recovery_point, rebuild
+from mistakebound.core.messages.schema import Epoch, RecoveryPoint, encode, read_outcomes
 from mistakebound.core.model.fold import Fold
 from mistakebound.core.model.model import Model
 from mistakebound.core.records import OUTPUTS, Position
-from mistakebound.core.step.sizes import Limits
+from mistakebound.core.step.sizes import SizeLimits
 from mistakebound.core.step.state import State
 from mistakebound.log.newest import newest_record
 from mistakebound.log.protocol import Log, OffsetLost, Refused, Session
@@ -31,7 +31,7 @@ _log = structlog.get_logger(__name__)
 
 
 @dataclass(slots=True)
-class Held:
+class WorkerState:
     """What the worker has, between assignments."""
 
     state: State
@@ -106,12 +106,12 @@ def take_over(
     session: Session,
     settings: Settings,
     partitions: Iterable[int],
-    held: Held | None,
+    held: WorkerState | None,
     checkpoint: Checkpoint | None,
     *,
     from_outcomes: bool = False,
     borrow: Borrow = _nothing,
-) -> Held:
+) -> WorkerState:
     """Everything that the owner of `partitions` must hold, with the session placed to go on.
 
     `from_outcomes`: where the group's offsets were lost or moved, go on from the newest committed outcomes.
@@ -148,8 +148,8 @@ def take_over(
         _check_tally(fold.model, p, ledgers[p])
         fold.model.knows(p, ledgers[p].tallies.epoch.judged)
         session.seek(p, ledgers[p].examples_next, ledgers[p].labels_next)
-    limits = Limits(**{topic.replace("-", "_"): log.max_record_bytes(topic) for topic in OUTPUTS})
-    return Held(State(settings, fold.model, ledgers, limits), fold, positions)
+    limits = SizeLimits(**{topic.replace("-", "_"): log.max_record_bytes(topic) for topic in OUTPUTS})
+    return WorkerState(State(settings, fold.model, ledgers, limits), fold, positions)
 
 
 def _frozen(log: Log, checkpoint: Checkpoint | None) -> dict[int, Frozen]:
@@ -166,8 +166,8 @@ def _frozen(log: Log, checkpoint: Checkpoint | None) -> dict[int, Frozen]:
 def _start(position: Position, frozen: Frozen | None) -> Start:
     if frozen is not None:
         return Start(frozen.ledger.predictions_end, frozen.ledger.outcomes_end)
-    marks = read_marks(position)
-    return Start(marks.p, marks.o)
+    recovery_point = read_recovery_point(position)
+    return Start(recovery_point.predictions, recovery_point.outcomes)
 
 
 def _borrowed(
@@ -194,23 +194,23 @@ def _ledger(
     frozen: Frozen | None,
     model: Model,
 ) -> Ledger:
-    marks = read_marks(position)
+    recovery_point = read_recovery_point(position)
     if frozen is not None:
         ledger = thaw(frozen.ledger, settings.labels)
-        marks = Marks(*_start(position, frozen), marks.s)
+        recovery_point = RecoveryPoint(*_start(position, frozen), recovery_point.source)
         if frozen.epoch != model.epoch:
             ledger.tallies.epoch = zero()
     else:
         ledger = Ledger(settings.labels)
-        ledger.predictions_end, ledger.outcomes_end = marks.p, marks.o
+        ledger.predictions_end, ledger.outcomes_end = recovery_point.predictions, recovery_point.outcomes
     try:
         return rebuild(
             ledger,
             position,
-            marks,
+            recovery_point,
             model.epoch,
-            log.read("predictions", partition, marks.p),
-            log.read("outcomes", partition, marks.o),
+            log.read("predictions", partition, recovery_point.predictions),
+            log.read("outcomes", partition, recovery_point.outcomes),
         )
     except OffsetLost as error:
         raise OffsetLost(
@@ -245,9 +245,11 @@ def _from_outcomes(log: Log, partition: int, committed: Position | None) -> Posi
     if newest is None:
         return committed
     last = read_outcomes(newest)
-    if last.inputs is None or last.marks is None:
-        raise BadLog(f"outcomes-{partition} offset {newest.offset} is not the last part of its turn")
-    position = Position(last.inputs.examples, last.inputs.labels, encode(last.marks).decode())
+    if last.inputs is None or last.recovery_point is None:
+        raise BadLog(
+            f"outcomes-{partition} offset {newest.offset} is not the last part of its partition step"
+        )
+    position = Position(last.inputs.examples, last.inputs.labels, encode(last.recovery_point).decode())
     if position != committed:
         _log.warning("resumed_from_outcomes", partition=partition, inputs=str(last.inputs))
     return position

@@ -50,7 +50,7 @@ class Following:
                     )
 
     def behind(self, fold: Fold) -> int:
-        """Offsets of the followed partitions that are not folded yet (transaction markers count)."""
+        """OffsetSet of the followed partitions that are not folded yet (transaction markers count)."""
         ends = (self._log.high_watermark("updates", p) - fold.next_offsets[p] for p in self._partitions)
         return sum(max(0, end) for end in ends)
 

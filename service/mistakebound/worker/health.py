@@ -17,7 +17,7 @@ STATES: tuple[State, ...] = ("starting", "restoring", "running", "draining")
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class HealthLimits:
     """How long is too long, in seconds."""
 
     stalled_after_s: float = 30.0
@@ -91,7 +91,7 @@ class Health:
         }
 
 
-def judge(vitals: Vitals, now_s: float, limits: Limits) -> Health:
+def judge(vitals: Vitals, now_s: float, limits: HealthLimits) -> Health:
     """The health at `now_s` (monotonic) of a worker that last said `vitals`."""
     silence_s = max(0.0, now_s - vitals.beat_s)
     partitions = tuple(
@@ -103,7 +103,7 @@ def judge(vitals: Vitals, now_s: float, limits: Limits) -> Health:
 
 
 def _verdict(
-    vitals: Vitals, silence_s: float, partitions: tuple[PartitionHealth, ...], limits: Limits
+    vitals: Vitals, silence_s: float, partitions: tuple[PartitionHealth, ...], limits: HealthLimits
 ) -> tuple[bool, bool, str]:
     if silence_s > (limits.restoring_after_s if vitals.state == "restoring" else limits.silent_after_s):
         return False, False, f"the loop has been silent for {silence_s:.0f} s; restart the worker"
@@ -188,7 +188,7 @@ class Heartbeat:
         with self._lock:
             return Vitals(self._state, self._reachable, self._beat_s, dict(self._partitions))
 
-    def health(self, limits: Limits) -> Health:
+    def health(self, limits: HealthLimits) -> Health:
         """The judgement now."""
         return judge(self.vitals(), self._clock(), limits)
 

@@ -27,15 +27,15 @@ from mistakebound.log.protocol import (
     Unreachable,
 )
 from mistakebound.settings import Settings
-from mistakebound.worker.assignment import Held, take_over
-from mistakebound.worker.checkpoints.schedule import Checkpointing
+from mistakebound.worker.assignment import WorkerState, take_over
+from mistakebound.worker.checkpoints.schedule import CheckpointSchedule
 from mistakebound.worker.epochs.epochs import begin_first
 from mistakebound.worker.following import Following
 from mistakebound.worker.health import Heartbeat
 from mistakebound.worker.http.snapshot import Board
 from mistakebound.worker.interruptible import Interrupted, InterruptibleLog
 from mistakebound.worker.metrics.metrics import Metrics
-from mistakebound.worker.metrics.model_insight import Learning
+from mistakebound.worker.metrics.model_insight import ModelInsight
 from mistakebound.worker.rebuilds import Rebuilds
 from mistakebound.worker.stepping import CHAIN, Stepping
 
@@ -67,10 +67,10 @@ class Worker:
         *,
         metrics: Metrics,
         heartbeat: Heartbeat,
-        checkpointing: Checkpointing,
+        checkpointing: CheckpointSchedule,
         stopping: Callable[[bool], bool],
         board: Board | None = None,
-        stepped: Callable[[Held], None] | None = None,
+        stepped: Callable[[WorkerState], None] | None = None,
         from_outcomes: bool = False,
         interrupted: Callable[[], bool] = lambda: False,
     ) -> None:
@@ -87,8 +87,8 @@ class Worker:
         self._metrics, self._heartbeat, self._checkpointing = metrics, heartbeat, checkpointing
         self._stopping, self._stepped, self._from_outcomes = stopping, stepped, from_outcomes
         self._interrupted = interrupted
-        self.held: Held | None = None
-        self._learning = Learning(metrics)
+        self.held: WorkerState | None = None
+        self._insight = ModelInsight(metrics)
         self._board = board
         self._following: Following | None = None
         self._merge = Merge(())
@@ -162,12 +162,12 @@ class Worker:
             self._pause(session)
             self._measure_lag(session)
             if self.held is not None:
-                self._learning.measure(self.held.state)
+                self._insight.measure(self.held.state)
                 self._show(self.held)
 
-    def _show(self, held: Held) -> None:
+    def _show(self, held: WorkerState) -> None:
         if self._board is not None:
-            self._board.show(held.state, held.fold, self._learning.learned)
+            self._board.show(held.state, held.fold, self._insight.learned)
 
     def _poll(self, session: Session) -> Polled:
         """Buffer what there is; take over what the group gives."""
@@ -237,12 +237,12 @@ class Worker:
             seconds=round(time.monotonic() - began, 3),
         )
 
-    def _take_over(self, session: Session, partitions: tuple[int, ...]) -> Held:
+    def _take_over(self, session: Session, partitions: tuple[int, ...]) -> WorkerState:
         shortcuts = self._checkpointing.shortcuts
 
         log = cast("Log", InterruptibleLog(self._log, self._interrupted))
 
-        def take(held: Held | None, checkpoint: Checkpoint | None) -> Held:
+        def take(held: WorkerState | None, checkpoint: Checkpoint | None) -> WorkerState:
             return take_over(
                 log,
                 session,
@@ -345,7 +345,7 @@ class Worker:
         if self.held is not None:
             for partition in self.held.state.ledgers:
                 self._metrics.revoked(partition)
-        self._learning.forget()
+        self._insight.forget()
         if self._board is not None:
             self._board.forget()
         self.held, self._generation, self._merge = None, -1, Merge(())

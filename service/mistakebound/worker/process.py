@@ -15,9 +15,9 @@ from mistakebound.core.messages.labels import spelled
 from mistakebound.log.protocol import Log
 from mistakebound.settings import Settings
 from mistakebound.worker import logs
-from mistakebound.worker.assignment import Held
-from mistakebound.worker.checkpoints.schedule import Checkpointing
-from mistakebound.worker.health import Health, Heartbeat, Limits
+from mistakebound.worker.assignment import WorkerState
+from mistakebound.worker.checkpoints.schedule import CheckpointSchedule
+from mistakebound.worker.health import Health, HealthLimits, Heartbeat
 from mistakebound.worker.http.page import pages
 from mistakebound.worker.http.server import serve
 from mistakebound.worker.http.snapshot import Board
@@ -91,7 +91,7 @@ def work(
     interrupted: Callable[[], bool] = lambda: False,
     next_free: bool = False,
     serving: Callable[[str], None] | None = None,
-    stepped: Callable[[Held], None] | None = None,
+    stepped: Callable[[WorkerState], None] | None = None,
 ) -> Worker:
     """Run one worker until `stopping(idle)`, with its pages and checkpoints; returns it afterwards.
 
@@ -104,7 +104,7 @@ def work(
     metrics.limits(settings.labels.max_waiting, settings.labels.max_parked)
     logs.configure(log_format, level=log_level, count=metrics.logged)
     heartbeat = Heartbeat()
-    limits = Limits()
+    limits = HealthLimits()
     address = settings.http.address
     board = Board(settings.learner.kind) if address else None
     server = None
@@ -124,7 +124,7 @@ def work(
             slot,
             metrics=metrics,
             heartbeat=heartbeat,
-            checkpointing=Checkpointing(log, settings, slot, metrics),
+            checkpointing=CheckpointSchedule(log, settings, slot, metrics),
             stopping=stopping,
             board=board,
             stepped=stepped,

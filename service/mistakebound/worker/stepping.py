@@ -21,8 +21,8 @@ from mistakebound.log.protocol import (
     Unreachable,
 )
 from mistakebound.settings import BatchSettings
-from mistakebound.worker.assignment import Held
-from mistakebound.worker.checkpoints.schedule import Checkpointing
+from mistakebound.worker.assignment import WorkerState
+from mistakebound.worker.checkpoints.schedule import CheckpointSchedule
 from mistakebound.worker.health import Heartbeat
 from mistakebound.worker.http.snapshot import Board
 from mistakebound.worker.metrics.metrics import Metrics
@@ -48,7 +48,7 @@ class Stepping:
         *,
         metrics: Metrics,
         heartbeat: Heartbeat,
-        checkpointing: Checkpointing,
+        checkpointing: CheckpointSchedule,
         board: Board | None,
         stopping: Callable[[], bool],
         more: Callable[[], None],
@@ -60,7 +60,7 @@ class Stepping:
         self._metrics, self._heartbeat, self._checkpointing = metrics, heartbeat, checkpointing
         self._board, self._stopping, self._more = board, stopping, more
 
-    def chain(self, held: Held, merge: Merge, generation: int, longest: int) -> int:
+    def chain(self, held: WorkerState, merge: Merge, generation: int, longest: int) -> int:
         """Make steps while there is something to take, `longest` at most; returns how many were committed.
 
         Afterwards nothing is held that is not committed. Raises StaleGeneration, when the last one was taken
@@ -91,19 +91,19 @@ class Stepping:
                     raise
         return steps
 
-    def _step(self, held: Held, merge: Merge, drained: Collection[Side]) -> _Made | None:
+    def _step(self, held: WorkerState, merge: Merge, drained: Collection[Side]) -> _Made | None:
         began_s = time.monotonic()
         explain = 0 if self._board is None else self._board.allowance()
         made = step(held.state, merge, drained, self._most, explain)
         return None if made is None else _Made(made, began_s)
 
-    def _step_ahead(self, held: Held, merge: Merge) -> _Made | None:
+    def _step_ahead(self, held: WorkerState, merge: Merge) -> _Made | None:
         """Only a whole one, for which the session need not be asked."""
         if merge.ready() < self._most or self._stopping():
             return None
         return self._step(held, merge, ())
 
-    def _take_back(self, held: Held, made: _Made | None) -> None:
+    def _take_back(self, held: WorkerState, made: _Made | None) -> None:
         if made is not None:
             held.state.rollback(made.step.partitions)
 
@@ -123,7 +123,7 @@ class Stepping:
         self._metrics.transaction("committed", time.monotonic() - opened_s)
         return receipt
 
-    def _keep(self, held: Held, made: _Made, receipt: Receipt) -> None:
+    def _keep(self, held: WorkerState, made: _Made, receipt: Receipt) -> None:
         """The step is committed: it counts from now on."""
         done = made.step
         held.state.committed(receipt.ends)

@@ -34,15 +34,15 @@ def main(given: dict[str, Any]) -> None:
         due = min(total, int((time.monotonic() - began) * given["rate"]))
         while sent < due:
             partition = sent % given["partitions"]
-            identity = b"%d" % sent
-            value = b'{"id":"%s","features":%s}' % (identity, features[sent % len(features)])
-            producer.produce(given["examples"], value, identity, partition=partition)
-            unlabelled.append((partition, identity))
+            record_id = b"%d" % sent
+            value = b'{"id":"%s","features":%s}' % (record_id, features[sent % len(features)])
+            producer.produce(given["examples"], value, record_id, partition=partition)
+            unlabelled.append((partition, record_id))
             sent += 1
             if len(unlabelled) > behind:
-                partition, identity = unlabelled.popleft()
-                value = b'{"id":"%s","label":%s}' % (identity, chance.choice((b"true", b"false")))
-                producer.produce(given["labels"], value, identity, partition=partition)
+                partition, record_id = unlabelled.popleft()
+                value = b'{"id":"%s","label":%s}' % (record_id, chance.choice((b"true", b"false")))
+                producer.produce(given["labels"], value, record_id, partition=partition)
         producer.poll(0)
         time.sleep(TICK_S)
     producer.flush(FLUSH_S)

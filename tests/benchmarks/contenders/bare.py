@@ -24,9 +24,9 @@ def main(given: dict[str, Any]) -> None:
     place, filling = TopicPartition(given["topic"], 0), b"x" * given["bytes"]
     for number in range(-2 * given["warm_up"], 2 * given["count"]):
         kind = b"warm-up" if number < 0 else (b"plain", b"offsets")[number % 2]
-        identity = b"%s-%d" % (kind, time.monotonic_ns())
+        record_id = b"%s-%d" % (kind, time.monotonic_ns())
         producer.begin_transaction()
-        producer.send(given["topic"], b'{"id":"%s","filling":"%s"}' % (identity, filling), partition=0)
+        producer.send(given["topic"], b'{"id":"%s","filling":"%s"}' % (record_id, filling), partition=0)
         if number % 2:
             producer.flush()
             offsets = {place: OffsetAndMetadata(number + 2 * given["warm_up"], "", -1)}

@@ -50,24 +50,24 @@ async def main(task: Task) -> None:
     async def predict(stream: Any) -> None:
         async for key, message in stream.items():
             clock.start()
-            identity, features = message["id"], message["features"]
+            record_id, features = message["id"], message["features"]
             predicted = model.predict_one(features)
-            await output.send(key=key, value={"id": identity, "prediction": predicted, "features": features})
+            await output.send(key=key, value={"id": record_id, "prediction": predicted, "features": features})
             # Looked up only now: while it was sent, the label may have come.
-            if identity in early:
-                learn(features, predicted, early.pop(identity))
+            if record_id in early:
+                learn(features, predicted, early.pop(record_id))
             else:
-                waiting[identity] = [features, predicted]
+                waiting[record_id] = [features, predicted]
 
     @app.agent(labels)
     async def match(stream: Any) -> None:
         async for message in stream:
             clock.start()
-            identity, label = message["id"], message["label"]
-            if identity in waiting:
-                learn(*waiting.pop(identity), label)
+            record_id, label = message["id"], message["label"]
+            if record_id in waiting:
+                learn(*waiting.pop(record_id), label)
             else:
-                early[identity] = label
+                early[record_id] = label
 
     await app.start()
     await ended.wait()

@@ -100,9 +100,9 @@ class Grown:
     def _examples(self, count: int) -> Iterator[Record]:
         for _ in range(count):
             named = {_name(number): round(self._chance.gauss(0, 1), 3) for number in self._drawn()}
-            identity = f"example-{self._made}"
-            value = json.dumps({"id": identity, "features": named}).encode()
-            yield self._record("examples", self._made, identity, value)
+            record_id = f"example-{self._made}"
+            value = json.dumps({"id": record_id, "features": named}).encode()
+            yield self._record("examples", self._made, record_id, value)
             self.bytes += len(value)
             self._made += 1
 
@@ -116,16 +116,16 @@ class Grown:
 
     def _labels(self, count: int) -> Iterator[Record]:
         for _ in range(count):
-            identity = f"example-{self._labelled}"
-            waiting = self._state.ledgers[self._labelled % PARTITIONS].waiting[identity]
+            record_id = f"example-{self._labelled}"
+            waiting = self._state.ledgers[self._labelled % PARTITIONS].waiting[record_id]
             label = waiting.predicted is not (self._chance.random() < MISTAKEN)
-            value = b'{"id":"%s","label":%s}' % (identity.encode(), b"true" if label else b"false")
-            yield self._record("labels", self._labelled, identity, value)
+            value = b'{"id":"%s","label":%s}' % (record_id.encode(), b"true" if label else b"false")
+            yield self._record("labels", self._labelled, record_id, value)
             self._labelled += 1
 
-    def _record(self, topic: Topic, number: int, identity: str, value: bytes) -> Record:
+    def _record(self, topic: Topic, number: int, record_id: str, value: bytes) -> Record:
         partition, offset = number % PARTITIONS, number // PARTITIONS
-        return Record(topic, partition, offset, self._made, identity.encode(), value)
+        return Record(topic, partition, offset, self._made, record_id.encode(), value)
 
 
 def _name(number: int) -> str:

@@ -8,7 +8,7 @@ from typing import Any
 
 from mistakebound.log import open_log
 from mistakebound.settings import Settings
-from mistakebound.worker.assignment import Held
+from mistakebound.worker.assignment import WorkerState
 from mistakebound.worker.process import work
 from tests.benchmarks.contenders.task import Clock, Task
 
@@ -48,7 +48,7 @@ def main(task: Task) -> None:
             clock.start()
         return polled
 
-    def stepped(held: Held) -> None:
+    def stepped(held: WorkerState) -> None:
         nonlocal ended, transactions
         if ended:
             return

@@ -38,20 +38,20 @@ def main(task: Task) -> None:
             clock.start()
             for record in records:
                 message = json.loads(record.value)
-                identity = message["id"]
+                record_id = message["id"]
                 if record.topic == task.examples:
                     features = message["features"]
                     predicted = model.predict_one(features)
-                    told = {"id": identity, "prediction": predicted, "features": features}
+                    told = {"id": record_id, "prediction": predicted, "features": features}
                     producer.send(output, json.dumps(told).encode(), record.key)
-                    if identity in early:
-                        learn((features, predicted), early.pop(identity))
+                    if record_id in early:
+                        learn((features, predicted), early.pop(record_id))
                     else:
-                        waiting[identity] = features, predicted
-                elif identity in waiting:
-                    learn(waiting.pop(identity), message["label"])
+                        waiting[record_id] = features, predicted
+                elif record_id in waiting:
+                    learn(waiting.pop(record_id), message["label"])
                 else:
-                    early[identity] = message["label"]
+                    early[record_id] = message["label"]
         producer.flush()
         consumer.commit()
     clock.done(labelled, mistakes=mistakes)

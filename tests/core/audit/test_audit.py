@@ -340,11 +340,11 @@ def _summary(**changes: Any) -> Callable[[Lists], None]:
     return alter
 
 
-def missing_turn(log: Lists) -> None:
+def missing_step(log: Lists) -> None:
     del log.sides["outcomes", 0][6]
 
 
-def turn_of_an_older_version(log: Lists) -> None:
+def step_of_an_older_version(log: Lists) -> None:
     log.rewrite("outcomes", 0, -1, lambda value: value["model"]["updates"].__setitem__(1, 0))
 
 
@@ -394,13 +394,13 @@ ALTERED: dict[str, tuple[Callable[[Lists], None], str]] = {
     "a late update is called an ordinary one": (late_update_is_ordinary, "updates"),
     "a tally for life": (tally, "tallies"),
     "a tally of the epoch": (tally_of_epoch, "tallies"),
-    "a turn's stream time": (_summary(at=(None, 1)), "positions and marks"),
-    "a turn's next offset": (_summary(inputs=("examples", 1)), "positions and marks"),
-    "mark p too high": (_summary(marks=("p", 9)), "positions and marks"),
-    "mark o too high": (_summary(marks=("o", 9)), "positions and marks"),
-    "mark s too low": (_summary(marks=("s", -1)), "positions and marks"),
-    "a turn is missing": (missing_turn, "predictions"),
-    "a turn's version goes back": (turn_of_an_older_version, "turn versions"),
+    "a partition step's stream time": (_summary(at=(None, 1)), "committed positions"),
+    "a partition step's next offset": (_summary(inputs=("examples", 1)), "committed positions"),
+    "mark p too high": (_summary(marks=("p", 9)), "committed positions"),
+    "mark o too high": (_summary(marks=("o", 9)), "committed positions"),
+    "mark s too low": (_summary(marks=("s", -1)), "committed positions"),
+    "a partition step is missing": (missing_step, "predictions"),
+    "a partition step's version goes back": (step_of_an_older_version, "step versions"),
     "a dead letter is missing": (missing_dead_letter, "dead letters"),
     "a dead letter's reason": (other_reason, "dead letters"),
 }
@@ -588,7 +588,7 @@ def test_a_flipped_bit_in_a_checkpoint_is_found(made: Made) -> None:
     "what", ["waiting", "remembered", "tallies", "place", "version", "clock", "position"]
 )
 def test_an_altered_checkpoint_is_found(what: str, made: Made) -> None:
-    """Held ids, tallies, and the places in the log at which it says it stands."""
+    """WorkerState ids, tallies, and the places in the log at which it says it stands."""
     checkpoint = made.checkpoint()
     ledger = checkpoint.ledgers[1]
     if what == "waiting":

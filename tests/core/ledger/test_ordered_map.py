@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from mistakebound.core.ledger import ordered_map
 from mistakebound.core.ledger.entries import Remembered
-from mistakebound.core.ledger.ordered_map import Fifo
+from mistakebound.core.ledger.ordered_map import OrderedMap
 
 IDS = st.sampled_from("abcdefgh")
 CHANGES = st.lists(st.tuples(st.sampled_from(["put", "pop", "pop the oldest", "oldest", "hold"]), IDS))
@@ -24,15 +24,15 @@ def _few(request: pytest.FixtureRequest) -> Iterator[None]:
         yield
 
 
-def made() -> Fifo[Remembered]:
-    return Fifo(attrgetter("order"))
+def made() -> OrderedMap[Remembered]:
+    return OrderedMap(attrgetter("order"))
 
 
-def entry(identity: str, number: int) -> Remembered:
-    return Remembered(identity, None, 0, number)
+def entry(record_id: str, number: int) -> Remembered:
+    return Remembered(record_id, None, 0, number)
 
 
-def emptied(held: Fifo[Remembered]) -> list[Remembered]:
+def emptied(held: OrderedMap[Remembered]) -> list[Remembered]:
     """All its entries, oldest first."""
     found = []
     while (oldest := held.oldest()) is not None:
@@ -41,19 +41,19 @@ def emptied(held: Fifo[Remembered]) -> list[Remembered]:
 
 
 class Both:
-    """A Fifo, and what it must equal. An id that is there is not put again: no ledger does."""
+    """A OrderedMap, and what it must equal. An id that is there is not put again: no ledger does."""
 
     def __init__(self) -> None:
         self.held, self.peer, self.number = made(), OrderedDict[str, Remembered](), 0
 
-    def change(self, how: str, identity: str) -> None:
+    def change(self, how: str, record_id: str) -> None:
         self.number += 1
         match how:
-            case "put" if identity not in self.peer:
-                self.held.put(entry(identity, self.number))
-                self.peer[identity] = entry(identity, self.number)
-            case "pop" if identity in self.peer:
-                assert self.held.pop(identity) == self.peer.pop(identity)
+            case "put" if record_id not in self.peer:
+                self.held.put(entry(record_id, self.number))
+                self.peer[record_id] = entry(record_id, self.number)
+            case "pop" if record_id in self.peer:
+                assert self.held.pop(record_id) == self.peer.pop(record_id)
             case "pop the oldest" if self.peer:
                 first = next(iter(self.peer))
                 assert self.held.pop(first) == self.peer.pop(first)
@@ -65,10 +65,10 @@ class Both:
 @given(CHANGES)
 def test_it_is_in_the_order_of_an_ordered_dict(changes: list[tuple[str, str]]) -> None:
     both = Both()
-    for change, identity in changes:
+    for change, record_id in changes:
         if change == "hold":
             both.held.hold(list(both.peer.values()))
-        both.change(change, identity)
+        both.change(change, record_id)
     assert emptied(both.held) == list(both.peer.values())
 
 
@@ -80,8 +80,8 @@ def test_the_last_two_steps_can_be_taken_back(
     for changes in (first, second, third):
         both.held.begin()
         befores.append(list(both.peer.values()))
-        for change, identity in changes:
-            both.change(change, identity)
+        for change, record_id in changes:
+            both.change(change, record_id)
     for _ in range(steps):
         both.held.rollback()
     assert list(both.held.entries.values()) == befores[-steps]
@@ -90,8 +90,8 @@ def test_the_last_two_steps_can_be_taken_back(
 
 def test_an_id_that_came_again_is_as_new_as_it_is() -> None:
     held = made()
-    for number, identity in enumerate("abc"):
-        held.put(entry(identity, number))
+    for number, record_id in enumerate("abc"):
+        held.put(entry(record_id, number))
     held.pop("b")
     held.put(entry("b", 3))
 

@@ -22,8 +22,8 @@ from structlog.testing import capture_logs
 from mistakebound.core.faults import BadLog
 from mistakebound.core.ledger import rebuild
 from mistakebound.core.ledger.ledger import Ledger
-from mistakebound.core.ledger.offset_set import Offsets
-from mistakebound.core.messages.schema import Marks
+from mistakebound.core.ledger.offset_set import OffsetSet
+from mistakebound.core.messages.schema import RecoveryPoint
 from mistakebound.core.records import Outgoing, Transaction
 from mistakebound.log.protocol import Refused
 from mistakebound.settings import LabelSettings
@@ -39,7 +39,7 @@ HISTORIES = 20_000 if LONG else 300
 @given(st.randoms(use_true_random=False))
 @tried(60, suppress_health_check=list(HealthCheck))
 def test_a_restarted_worker_goes_on_as_one_that_never_stopped(random: Random) -> None:
-    """Held entries, tallies, model bits and every later decision are equal, however it was restarted."""
+    """WorkerState entries, tallies, model bits and every later decision are equal, however it was restarted."""
     with capture_logs():
         History(random).run()
 
@@ -76,42 +76,48 @@ def test_many_histories_rebuild_to_what_was_held() -> None:
 
 # --- that the property notices a broken rule --------------------------------------------------------------
 
-_marks = Ledger.marks
+_recovery_point = Ledger.recovery_point
 _apply = rebuild._apply
 _rollback = Ledger.rollback
 
 
-def without(*kinds: str) -> Callable[[Ledger], Marks]:
-    """Marks whose o forgets some kinds of entries."""
+def without(*kinds: str) -> Callable[[Ledger], RecoveryPoint]:
+    """A recovery point whose `outcomes` forgets some kinds of entries."""
 
-    def marks(ledger: Ledger) -> Marks:
+    def recovery_point(ledger: Ledger) -> RecoveryPoint:
         held = {"waiting": ledger.waiting, "parked": ledger.parked, "remembered": ledger.remembered}
         oldest = [next(iter(each.values())) for kind, each in held.items() if each and kind not in kinds]
         return msgspec.structs.replace(
-            _marks(ledger), o=min([ledger.outcomes_end, *(entry.outcomes_floor for entry in oldest)])
+            _recovery_point(ledger),
+            outcomes=min([ledger.outcomes_end, *(entry.outcomes_floor for entry in oldest)]),
         )
 
-    return marks
+    return recovery_point
 
 
-def moved(**by: int) -> Callable[[Ledger], Marks]:
-    """Marks off by some."""
+def moved(**by: int) -> Callable[[Ledger], RecoveryPoint]:
+    """A recovery point off by some."""
 
-    def marks(ledger: Ledger) -> Marks:
-        right = _marks(ledger)
-        return Marks(**{name: max(0, getattr(right, name) + by.get(name, 0)) for name in "pos"})
+    def recovery_point(ledger: Ledger) -> RecoveryPoint:
+        right = _recovery_point(ledger)
+        return RecoveryPoint(
+            **{
+                name: max(0, getattr(right, name) + by.get(name, 0))
+                for name in ("predictions", "outcomes", "source")
+            }
+        )
 
-    return marks
+    return recovery_point
 
 
-def p_after_oldest(ledger: Ledger) -> Marks:
-    """`p` as if the oldest waiting example were no longer needed."""
-    return msgspec.structs.replace(_marks(ledger), p=ledger.predictions_end)
+def p_after_oldest(ledger: Ledger) -> RecoveryPoint:
+    """`predictions` as if the oldest waiting example were no longer needed."""
+    return msgspec.structs.replace(_recovery_point(ledger), predictions=ledger.predictions_end)
 
 
-def s_of_newest(ledger: Ledger) -> Marks:
-    """`s` ignores all that waits."""
-    return msgspec.structs.replace(_marks(ledger), s=ledger.examples_next)
+def s_of_newest(ledger: Ledger) -> RecoveryPoint:
+    """`source` ignores all that waits."""
+    return msgspec.structs.replace(_recovery_point(ledger), source=ledger.examples_next)
 
 
 def trims_late(*arguments: Any) -> None:
@@ -157,16 +163,16 @@ def rollback_without_time(ledger: Ledger) -> None:
 
 
 SABOTAGE: dict[str, tuple[Any, str, Any]] = {
-    "o forgets the waiting": (Ledger, "marks", without("waiting")),
-    "o forgets the parked": (Ledger, "marks", without("parked")),
-    "o forgets the remembered": (Ledger, "marks", without("remembered")),
-    "o forgets all held": (Ledger, "marks", without("waiting", "parked", "remembered")),
-    "o one too high": (Ledger, "marks", moved(o=1)),
-    "p one too high": (Ledger, "marks", moved(p=1)),
-    "p is the end": (Ledger, "marks", p_after_oldest),
-    "s one too high": (Ledger, "marks", moved(s=1)),
-    "s one too low": (Ledger, "marks", moved(s=-1)),
-    "s is the next example": (Ledger, "marks", s_of_newest),
+    "outcomes forgets the waiting": (Ledger, "recovery_point", without("waiting")),
+    "outcomes forgets the parked": (Ledger, "recovery_point", without("parked")),
+    "outcomes forgets the remembered": (Ledger, "recovery_point", without("remembered")),
+    "outcomes forgets all held": (Ledger, "recovery_point", without("waiting", "parked", "remembered")),
+    "outcomes one too high": (Ledger, "recovery_point", moved(outcomes=1)),
+    "predictions one too high": (Ledger, "recovery_point", moved(predictions=1)),
+    "predictions is the end": (Ledger, "recovery_point", p_after_oldest),
+    "source one too high": (Ledger, "recovery_point", moved(source=1)),
+    "source one too low": (Ledger, "recovery_point", moved(source=-1)),
+    "source is the next example": (Ledger, "recovery_point", s_of_newest),
     "memory trimmed too late": (rebuild, "_apply", trims_late),
     "memory trimmed at the wrong end": (rebuild, "_apply", keeps_the_oldest),
     "parked for good": (rebuild, "_apply", parks_for_good),
@@ -203,11 +209,11 @@ def test_a_rebuild_never_holds_more_than_what_waits_in_the_end() -> None:
         records += [f.label(name, 1) for name in names if name != "0"]
         for one in f.feed(*records).steps:
             log.commit(one.transaction, marker=True)
-    marks = msgspec.json.decode(log.positions[0].metadata, type=Marks)
-    assert marks.s == 0
+    marks = msgspec.json.decode(log.positions[0].metadata, type=RecoveryPoint)
+    assert marks.source == 0
 
     def rebuilt(ledger: Ledger) -> Ledger:
-        read = (log.read("predictions", 0, marks.p), log.read("outcomes", 0, marks.o))
+        read = (log.read("predictions", 0, marks.predictions), log.read("outcomes", 0, marks.outcomes))
         return rebuild.rebuild(ledger, log.positions[0], marks, 1, *read)
 
     assert list(rebuilt(Ledger(f.settings.labels)).waiting) == ["0"]
@@ -236,14 +242,19 @@ def test_a_prediction_that_no_outcomes_count_is_refused() -> None:
     ledger, position = Ledger(f.settings.labels), log.positions[0]
     with pytest.raises(BadLog, match="predicts example 2, which no outcomes record counts"):
         rebuild.rebuild(
-            ledger, position, Marks(0, 0, 0), 1, log.read("predictions", 0, 0), log.read("outcomes", 0, 0)
+            ledger,
+            position,
+            RecoveryPoint(0, 0, 0),
+            1,
+            log.read("predictions", 0, 0),
+            log.read("outcomes", 0, 0),
         )
 
 
 @given(st.lists(st.integers(0, 20_000) | st.integers(0, 1 << 62)), st.lists(st.integers(0, 20_000)))
 def test_offsets_are_a_set(held: list[int], asked: list[int]) -> None:
     """Whatever was added is held, and nothing else, wherever it lies."""
-    offsets = Offsets()
+    offsets = OffsetSet()
     for offset in held:
         offsets.add(offset)
     assert {offset for offset in (*held, *asked) if offset in offsets} == set(held)

@@ -26,13 +26,13 @@ def record(value: bytes | None, key: bytes | None = None, topic: Topic = "exampl
 def example_of(
     value: Any, key: bytes | None = None, messages: dict[str, str] | None = None
 ) -> tuple[str, Any]:
-    identity, raw = reader(messages).example(record(json.dumps(value).encode(), key))
-    return identity, json.loads(raw)
+    record_id, raw = reader(messages).example(record(json.dumps(value).encode(), key))
+    return record_id, json.loads(raw)
 
 
 def label_of(value: Any, key: bytes | None = None, **labels: Any) -> tuple[str, LabelValue]:
-    identity, label, _ = reader(**labels).label(record(json.dumps(value).encode(), key, "labels"))
-    return identity, label
+    record_id, label, _ = reader(**labels).label(record(json.dumps(value).encode(), key, "labels"))
+    return record_id, label
 
 
 def refused(
@@ -50,12 +50,12 @@ def refused(
 
 
 @pytest.mark.parametrize(
-    ("found", "identity"), [("tx-1", "tx-1"), (7, "7"), (-7, "-7"), (10**30, str(10**30)), ("é", "é")]
+    ("found", "record_id"), [("tx-1", "tx-1"), (7, "7"), (-7, "-7"), (10**30, str(10**30)), ("é", "é")]
 )
-def test_an_id_is_text_or_an_integer(found: Any, identity: str) -> None:
+def test_an_id_is_text_or_an_integer(found: Any, record_id: str) -> None:
     """An integer stands for its decimal text, so 7 and "7" are one id."""
-    assert example_of({"id": found, "features": {}})[0] == identity
-    assert label_of({"id": found, "label": True})[0] == identity
+    assert example_of({"id": found, "features": {}})[0] == record_id
+    assert label_of({"id": found, "label": True})[0] == record_id
 
 
 @pytest.mark.parametrize("value", [{}, {"id": None}])
@@ -236,23 +236,23 @@ def test_any_bytes_are_a_message_or_refused(value: bytes | None, key: bytes | No
     for one in (reader(), reader(POINTED), reader({"features": "/rows/0", "id": "/truth"}, positive="a")):
         for topic, read in (("examples", one.example), ("labels", one.label)):
             try:
-                identity, *_ = read(record(value, key, topic))  # type: ignore[operator]
+                record_id, *_ = read(record(value, key, topic))  # type: ignore[operator]
             except BadRecord as fault:
                 assert fault.reason in REASONS
                 assert fault.detail
             else:
-                assert 1 <= len(identity.encode()) <= 128
+                assert 1 <= len(record_id.encode()) <= 128
 
 
 @given(st.text(min_size=1, max_size=32), json_values.filter(lambda v: v is not None))
-def test_features_are_copied_as_they_were_written(identity: str, features: Any) -> None:
+def test_features_are_copied_as_they_were_written(record_id: str, features: Any) -> None:
     """Not one space is changed: predictions carry the very text of the example."""
     text = json.dumps(features, indent=1, allow_nan=True)
-    value = f'{{ "features" : {text} , "id": {json.dumps(identity)}, "more": [1, {{}}] }}'.encode()
+    value = f'{{ "features" : {text} , "id": {json.dumps(record_id)}, "more": [1, {{}}] }}'.encode()
     try:
         got = reader().example(record(value))
     except BadRecord as fault:
         assert fault.reason == "not-json"
         assert "NaN" in text or "Infinity" in text or "\\ud" in text
     else:
-        assert got == (identity, text.encode())
+        assert got == (record_id, text.encode())

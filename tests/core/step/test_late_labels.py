@@ -11,7 +11,7 @@ from mistakebound.core.messages.dead_letters import record_bytes
 from mistakebound.core.messages.schema import Decision
 from mistakebound.core.replay.replay import report_of
 from mistakebound.core.reporting.report import Report
-from mistakebound.core.step.sizes import Limits
+from mistakebound.core.step.sizes import SizeLimits
 from tests.core.support.feeding import Fed, Feeder
 
 OWN = {"features": {"a": 2}, "prediction": False}
@@ -22,8 +22,8 @@ def feeder(**sections: Any) -> Feeder:
     return Feeder(learner={"kind": "perceptron", **sections.pop("learner", {})}, labels=labels, **sections)
 
 
-def late(identity: str, offset: int, label: Any = True, predicted: Any = False) -> Decision:
-    return Decision("applied_late", identity, None, offset, label, predicted, None, Raw(b'{"a": 2}'))
+def late(record_id: str, offset: int, label: Any = True, predicted: Any = False) -> Decision:
+    return Decision("applied_late", record_id, None, offset, label, predicted, None, Raw(b'{"a": 2}'))
 
 
 def reason(fed: Fed) -> str:
@@ -210,7 +210,7 @@ def test_pointers_reach_into_existing_labels() -> None:
 @pytest.mark.parametrize("topic", ["outcomes", "updates"])
 def test_content_that_leads_to_records_too_large_is_a_dead_letter(topic: str) -> None:
     """The topic that is too small is named."""
-    f = Feeder(limits=Limits(**{topic: 2000}))
+    f = Feeder(limits=SizeLimits(**{topic: 2000}))
     fed = f.feed(f.label("a", 1, features=["x" * 2000], prediction=True))
     assert reason(fed) == "oversize"
     assert f"bytes in {topic}, which takes 2000" in str(dict(fed.dead_letters[0].headers))
@@ -224,8 +224,8 @@ def test_content_that_leads_to_records_too_large_is_a_dead_letter(topic: str) ->
 def test_whatever_a_late_label_leads_to_fits_its_topic(
     labels: list[tuple[int, int]], limit: int, partitions: int
 ) -> None:
-    """Parked and applied decisions take the features along: turns are cut into parts that fit."""
-    f = Feeder(partitions, Limits(outcomes=limit, updates=limit), labels={"parking": 0, "max_parked": 2})
+    """Parked and applied decisions take the features along: outcomes are cut into parts that fit."""
+    f = Feeder(partitions, SizeLimits(outcomes=limit, updates=limit), labels={"parking": 0, "max_parked": 2})
     f.model.updates, f.model.clock = [10**15] * partitions, [10**15] * partitions
     fed = f.feed(
         *(

@@ -9,7 +9,7 @@ from structlog.testing import capture_logs
 from mistakebound.core.checkpoint import decode_checkpoint
 from mistakebound.core.messages.inputs import CLASS_NAMES_BYTES
 from mistakebound.core.messages.schema import encode
-from mistakebound.core.step.sizes import Limits
+from mistakebound.core.step.sizes import SizeLimits
 from tests.core.step.test_sizes import size
 from tests.core.support.audited import of_history
 from tests.core.support.every_kind import CASES
@@ -21,7 +21,7 @@ LONGEST = 128
 """Bytes of a class's name, at most; as JSON a control character takes six."""
 
 
-def feeder(limits: Limits | None = None, **labels: object) -> Feeder:
+def feeder(limits: SizeLimits | None = None, **labels: object) -> Feeder:
     return Feeder(
         limits=limits, learner={"kind": "perceptron"}, labels={"classes": "open", "parking": 1, **labels}
     )
@@ -76,7 +76,7 @@ def test_a_step_taken_back_takes_its_classes_back() -> None:
 @pytest.mark.parametrize("first", ["labels", "examples"])
 def test_no_class_names_make_the_tallies_too_large(first: str, largest: int) -> None:
     """1,000 names of 128 control characters would: those beyond the limit are dead letters, the rest goes on."""
-    f = feeder(Limits(outcomes=largest))
+    f = feeder(SizeLimits(outcomes=largest))
     names = ["\x01" * (LONGEST - 4) + f"{number:04}" for number in range(1_000)]
     labels = [f.label(name[-4:], 1, name) for name in names]
     examples = [f.example(name[-4:], 1) for name in names]

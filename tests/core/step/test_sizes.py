@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from mistakebound.core.faults import BadRecord
 from mistakebound.core.messages.dead_letters import dead_letter, record_bytes
 from mistakebound.core.records import Headers, Outgoing, Record
-from mistakebound.core.step.sizes import Limits
+from mistakebound.core.step.sizes import SizeLimits
 from tests.core.support.feeding import Feeder
 
 KAFKA_LARGEST = 1_048_450
@@ -42,7 +42,7 @@ def test_an_example_too_large_for_its_prediction_is_a_dead_letter_that_fits() ->
 @pytest.mark.parametrize("topic", ["predictions", "updates"])
 def test_each_output_topic_has_its_own_limit(topic: str) -> None:
     """The one that is too small is named."""
-    f = Feeder(limits=Limits(**{topic: 2000}))
+    f = Feeder(limits=SizeLimits(**{topic: 2000}))
     fed = f.feed(f.example("a", 1, ["x" * 2000]))
     (dead,) = fed.dead_letters
     assert f"bytes in {topic}, which takes 2000" in str(dict(dead.headers)["mistakebound.detail"])
@@ -53,7 +53,7 @@ headers = st.lists(st.tuples(texts, st.none() | st.binary(max_size=80)), max_siz
 
 
 @given(
-    identity=st.one_of(
+    record_id=st.one_of(
         st.text(st.characters(codec="utf-8"), min_size=1).filter(lambda text: len(text.encode()) <= 128),
         st.integers(1, 128).map("\x01".__mul__),
     ),
@@ -65,7 +65,7 @@ headers = st.lists(st.tuples(texts, st.none() | st.binary(max_size=80)), max_siz
     labels=st.sampled_from([(True, False), ("spam" * 99, "\x01" * 99), (10**15, -(10**15))]),
 )
 def test_no_prediction_and_no_update_is_larger_than_its_topic_takes(
-    identity: str,
+    record_id: str,
     features: list[str],
     key: bytes | None,
     headers: Headers,
@@ -76,12 +76,13 @@ def test_no_prediction_and_no_update_is_larger_than_its_topic_takes(
     """At any size of key, headers, id and version vector: it is refused before anything is predicted."""
     f = Feeder(
         partitions,
-        Limits(predictions=limit, updates=limit),
+        SizeLimits(predictions=limit, updates=limit),
         labels={"positive": labels[0], "negative": labels[1]},
     )
     f.model.updates, f.model.clock = [10**15] * partitions, [10**15] * partitions
     fed = f.feed(
-        f.example(identity, 10**12, features, key=key, headers=headers), f.label(identity, 10**12, labels[0])
+        f.example(record_id, 10**12, features, key=key, headers=headers),
+        f.label(record_id, 10**12, labels[0]),
     )
     assert [outcome for outcome, _ in fed.told] in (["applied"], ["invalid", "parked"])
     for output in fed.outputs:
@@ -164,7 +165,7 @@ def test_outcomes_come_in_numbered_parts_that_fit() -> None:
     """The last part alone has time, inputs, marks, tallies and order; together they hold every decision."""
     decisions = []
     for largest in (1_000_000, 3000):
-        f = Feeder(limits=Limits(outcomes=largest))
+        f = Feeder(limits=SizeLimits(outcomes=largest))
         ids = [f"{number:03}" + "\x01" * 125 for number in range(40)]
         fed = f.feed(*(f.example(name, 1) for name in ids), *(f.label(name, 2) for name in ids))
         outputs = [output for output in fed.outputs if output.topic == "outcomes"]
@@ -172,9 +173,11 @@ def test_outcomes_come_in_numbered_parts_that_fit() -> None:
         *first, last = fed.outcomes
         assert [one.part for one in fed.outcomes] == list(range(len(outputs)))
         assert all(one.model.updates == [0] for one in fed.outcomes)
-        assert all((one.at, one.inputs, one.marks, one.tallies, one.order) == (None,) * 5 for one in first)
+        assert all(
+            (one.at, one.inputs, one.recovery_point, one.tallies, one.order) == (None,) * 5 for one in first
+        )
         assert (last.at, last.order) == (2, [40, 40])
-        assert None not in (last.inputs, last.marks, last.tallies)
+        assert None not in (last.inputs, last.recovery_point, last.tallies)
         assert bool(first) is (largest == 3000)
         decisions.append(fed.decisions)
     assert decisions[0] == decisions[1]

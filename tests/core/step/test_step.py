@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mistakebound.core.checkpoint import freeze
-from mistakebound.core.ledger.rebuild import read_marks
-from mistakebound.core.messages.schema import Inputs, Marks
+from mistakebound.core.ledger.rebuild import read_recovery_point
+from mistakebound.core.messages.schema import Inputs, RecoveryPoint
 from mistakebound.core.records import Record
 from mistakebound.core.step.merge import Merge
 from mistakebound.core.step.state import State
@@ -123,7 +123,7 @@ def test_a_position_is_that_of_its_outcomes_marks_included() -> None:
     for one, outcomes in zip(fed.steps, fed.outcomes, strict=True):
         position = one.transaction.positions[0]
         assert outcomes.inputs == Inputs(position.examples, position.labels)
-        assert read_marks(position) == outcomes.marks
+        assert read_recovery_point(position) == outcomes.recovery_point
         assert len(position.metadata) < 4096
 
 
@@ -134,7 +134,7 @@ def test_marks_lie_at_or_below_all_that_is_held() -> None:
     f.feed(f.example("b", 1000))
     f.feed(f.example("c", 1000))
     (outcomes,) = f.feed(f.label("b", 2000)).outcomes
-    assert outcomes.marks == Marks(p=2, o=0, s=2)
+    assert outcomes.recovery_point == RecoveryPoint(predictions=2, outcomes=0, source=2)
 
 
 def test_nothing_to_take_is_no_step() -> None:
@@ -198,7 +198,7 @@ def test_a_step_may_close_between_expiries_before_the_record_that_caused_them() 
     assert [one.inputs for one in fed.outcomes] == [Inputs(2500, 0), Inputs(2500, 0), Inputs(2501, 0)]
     assert [one.order for one in fed.outcomes] == [[0], [0], [1]]
     assert [one.consumed for one in fed.steps] == [0, 0, 1]
-    assert [identity for _, identity in fed.told] == [str(n) for n in range(2500)]
+    assert [record_id for _, record_id in fed.told] == [str(n) for n in range(2500)]
     f.balance()
 
 
@@ -281,7 +281,7 @@ def test_the_order_that_was_written_replays_to_the_same_result(
         for place, run in enumerate(outcomes.order or ()):
             for _ in range(run):
                 told.steps += again.feed(sides[place % 2].pop(0)).steps
-        # A turn that closed between expiries has the time of a record which it has not consumed.
+        # A partition step that closed between expiries has the time of a record which it has not consumed.
         again.ledger.stream_time = outcomes.at
     assert sides == [[], []]
     assert summary(again, told) == summary(feeder, fed)

@@ -67,13 +67,13 @@ class Company:
         """Every row, its label up to `outstanding` predictions late, in any order, some before their example."""
         waiting: list[tuple[int, str, Any]] = []
         for number, (x, label) in enumerate(world.rows):
-            partition, identity = self.random.randrange(self.partitions), f"i{number}"
+            partition, record_id = self.random.randrange(self.partitions), f"i{number}"
             early = self.random.random() < 0.05
             if early:
-                self.send("labels", partition, {"id": identity, "label": label})
-            self.send("examples", partition, {"id": identity, "features": x})
+                self.send("labels", partition, {"id": record_id, "label": label})
+            self.send("examples", partition, {"id": record_id, "features": x})
             if not early:
-                waiting.append((partition, identity, label))
+                waiting.append((partition, record_id, label))
             while len(waiting) > self.random.randint(0, outstanding):
                 self._label(waiting)
                 if after is not None:
@@ -84,8 +84,8 @@ class Company:
                 after()
 
     def _label(self, waiting: list[tuple[int, str, Any]]) -> None:
-        partition, identity, label = waiting.pop(self.random.randrange(len(waiting)))
-        self.send("labels", partition, {"id": identity, "label": label})
+        partition, record_id, label = waiting.pop(self.random.randrange(len(waiting)))
+        self.send("labels", partition, {"id": record_id, "label": label})
 
     def auditor(self) -> Model:
         """A reader that folds `updates` partition after partition, whole."""

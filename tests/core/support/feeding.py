@@ -10,7 +10,7 @@ from mistakebound.core.records import Headers, Outgoing, Record, Topic
 from mistakebound.core.replay.replay import fresh
 from mistakebound.core.step.facts import StepFacts
 from mistakebound.core.step.merge import Merge
-from mistakebound.core.step.sizes import Limits
+from mistakebound.core.step.sizes import SizeLimits
 from mistakebound.core.step.step import Step, step
 from mistakebound.settings import Settings
 
@@ -67,7 +67,7 @@ class Fed:
 class Feeder:
     """Writes inputs at growing offsets and steps over them, committing every step."""
 
-    def __init__(self, partitions: int = 1, limits: Limits | None = None, **sections: Any) -> None:
+    def __init__(self, partitions: int = 1, limits: SizeLimits | None = None, **sections: Any) -> None:
         self.settings = Settings.model_validate(sections)
         self.partitions = partitions
         self.state = fresh(self.settings, partitions)
@@ -85,17 +85,17 @@ class Feeder:
         return self.state.ledgers[0]
 
     def example(
-        self, identity: Any, at: int, features: Any = None, *, partition: int = 0, **record: Any
+        self, record_id: Any, at: int, features: Any = None, *, partition: int = 0, **record: Any
     ) -> Record:
         """An example record at its offset; features default to {"a": 1}."""
-        value = {"id": identity, "features": {"a": 1} if features is None else features}
+        value = {"id": record_id, "features": {"a": 1} if features is None else features}
         return self.record("examples", at, json.dumps(value).encode(), partition=partition, **record)
 
     def label(
-        self, identity: Any, at: int, label: Any = True, *, partition: int = 0, **content: Any
+        self, record_id: Any, at: int, label: Any = True, *, partition: int = 0, **content: Any
     ) -> Record:
         """A label record at its offset; `content` is what it carries beside."""
-        value = json.dumps({"id": identity, "label": label, **content}).encode()
+        value = json.dumps({"id": record_id, "label": label, **content}).encode()
         return self.record("labels", at, value, partition=partition)
 
     def record(

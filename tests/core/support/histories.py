@@ -30,7 +30,7 @@ from mistakebound.core.step.merge import Merge, Side
 from mistakebound.core.step.state import State
 from mistakebound.core.step.step import step
 from mistakebound.settings import Settings
-from mistakebound.worker.assignment import Borrow, Frozen, Held, Start, epochs_of, take_over
+from mistakebound.worker.assignment import Borrow, Frozen, Start, WorkerState, epochs_of, take_over
 from tests.core.support.every_kind import CASES, Case
 from tests.core.support.memory_log import MemoryLog, MemorySession
 
@@ -145,18 +145,18 @@ def model_of(state: State) -> dict[str, Any]:
 
 def decided(transaction: Transaction) -> dict[str, Any]:
     """What a transaction says, apart from the marks and from how its decisions were cut into parts."""
-    turns: dict[int, dict[str, Any]] = {}
+    steps: dict[int, dict[str, Any]] = {}
     others: list[Outgoing] = []
     for outgoing in transaction.outputs:
         if outgoing.topic != "outcomes":
             others.append(outgoing)
             continue
         part = read_outcomes(Record("outcomes", outgoing.partition, 0, 0, None, outgoing.value))
-        turn = turns.setdefault(outgoing.partition, {"decisions": [], "model": part.model})
-        turn["decisions"] += part.decisions
-        turn |= {"order": part.order, "at": part.at, "inputs": part.inputs, "tallies": part.tallies}
+        step = steps.setdefault(outgoing.partition, {"decisions": [], "model": part.model})
+        step["decisions"] += part.decisions
+        step |= {"order": part.order, "at": part.at, "inputs": part.inputs, "tallies": part.tallies}
     positions = {p: (place.examples, place.labels) for p, place in transaction.positions.items()}
-    return {"others": others, "turns": turns, "positions": positions}
+    return {"others": others, "steps": steps, "positions": positions}
 
 
 @dataclass
@@ -283,12 +283,12 @@ class History:
 
     def _take_over(
         self,
-        held: Held | None = None,
+        held: WorkerState | None = None,
         checkpoint: Checkpoint | None = None,
         *,
         forgotten: bool = False,
         borrow: Borrow = lambda starts: {},
-    ) -> Held:
+    ) -> WorkerState:
         session: Any = MemorySession(self.log, forgotten=forgotten)
         log: Any = _WithInputs(self.log, self.inputs)
         return take_over(
@@ -314,7 +314,7 @@ class History:
                 lent[p] = Frozen(found.model.epoch, ledger)
         return lent
 
-    def _compare(self, other: Held) -> None:
+    def _compare(self, other: WorkerState) -> None:
         assert model_of(other.state) == model_of(self.shadow.state)
         for p, ledger in self.shadow.state.ledgers.items():
             assert ledger_of(other.state.ledgers[p]) == ledger_of(ledger), f"partition {p}"

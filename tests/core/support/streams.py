@@ -51,14 +51,14 @@ def _records(events: list[tuple[int, tuple[Any, ...]]]) -> list[Record]:
     records: list[Record] = []
     offsets: dict[tuple[str, int], int] = {}
     now = 0
-    for partition, (is_label, identity, passed, skew, value, label, dice) in events:
+    for partition, (is_label, record_id, passed, skew, value, label, dice) in events:
         now += passed
-        content: dict[str, Any] = {"id": identity}
-        content |= {"label": label} if is_label else {"features": {"a": value, "b": 1, identity: 1}}
+        content: dict[str, Any] = {"id": record_id}
+        content |= {"label": label} if is_label else {"features": {"a": value, "b": 1, record_id: 1}}
         raw = b"{" if dice == 0 else json.dumps(content).encode()
         topic = "labels" if is_label else "examples"
         offset = offsets.get((topic, partition), 0)
         offsets[topic, partition] = offset + 1
         at = -1 if dice == 1 else max(0, now + skew)
-        records.append(Record(topic, partition, offset, at, identity.encode(), None if dice == 2 else raw))  # type: ignore[arg-type]
+        records.append(Record(topic, partition, offset, at, record_id.encode(), None if dice == 2 else raw))  # type: ignore[arg-type]
     return records

@@ -39,19 +39,19 @@ class Sender:
     begun_ms: int
     records: list[Outgoing] = field(default_factory=list)
 
-    def example(self, at: float, identity: str, value: bytes | None = None, *, raw: bool = False) -> None:
-        body = value if raw else json.dumps({"features": {"a": 1, identity: 1}}).encode()
-        self._add("examples", at, identity, body)
+    def example(self, at: float, record_id: str, value: bytes | None = None, *, raw: bool = False) -> None:
+        body = value if raw else json.dumps({"features": {"a": 1, record_id: 1}}).encode()
+        self._add("examples", at, record_id, body)
 
-    def label(self, at: float, identity: str, value: object) -> None:
-        self._add("labels", at, identity, json.dumps({"label": value}).encode())
+    def label(self, at: float, record_id: str, value: object) -> None:
+        self._add("labels", at, record_id, json.dumps({"label": value}).encode())
 
-    def unusable(self, at: float, identity: str, value: bytes | None) -> None:
-        self._add("labels", at, identity, value)
+    def unusable(self, at: float, record_id: str, value: bytes | None) -> None:
+        self._add("labels", at, record_id, value)
 
-    def _add(self, topic: Topic, at: float, identity: str, value: bytes | None) -> None:
+    def _add(self, topic: Topic, at: float, record_id: str, value: bytes | None) -> None:
         time_ms = self.begun_ms + round(at * 1000)
-        self.records.append(Outgoing(topic, 0, identity.encode(), value, (), time_ms))
+        self.records.append(Outgoing(topic, 0, record_id.encode(), value, (), time_ms))
 
 
 def batches(begun_ms: int) -> list[list[Outgoing]]:
@@ -99,11 +99,11 @@ class Came:
                 side = "example" if decision.label_offset is None else "label"
                 self._of[decision.id or ""].append(f"{side} {decision.outcome}")
 
-    def of(self, identity: str) -> list[str]:
+    def of(self, record_id: str) -> list[str]:
         """Its decisions in order, `example duplicate` or `label applied`."""
-        return self._of[identity]
+        return self._of[record_id]
 
-    def reason(self, identity: str) -> str:
+    def reason(self, record_id: str) -> str:
         """Why it is a dead letter."""
-        headers: dict[str, Any] = dict(self.dead[identity].headers)
+        headers: dict[str, Any] = dict(self.dead[record_id].headers)
         return bytes(headers["mistakebound.reason"]).decode()

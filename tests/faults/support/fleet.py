@@ -14,8 +14,8 @@ from mistakebound.core.checkpoint import Checkpoint, decode_checkpoint
 from mistakebound.core.messages.schema import read_outcomes, read_prediction
 from mistakebound.core.records import Outgoing
 from mistakebound.log.newest import newest_record
-from mistakebound.worker.checkpoints.catalog import Checkpoints
-from mistakebound.worker.checkpoints.local import Folder
+from mistakebound.worker.checkpoints.catalog import Catalog
+from mistakebound.worker.checkpoints.local import LocalCheckpointStore
 from tests.commands.support.command_line import ok
 from tests.faults.support.children import Child, until
 from tests.faults.support.deployment import NAMED_ENDS, PATIENCE_S, Deployment, address_of
@@ -137,7 +137,7 @@ class Fleet:
         while True:
             self._probes += 1
             ids = [f"probe-{self._probes}-{p}" for p in range(self.place.partitions)]
-            self.place.send([self._probe(p, identity) for p, identity in enumerate(ids)])
+            self.place.send([self._probe(p, record_id) for p, record_id in enumerate(ids)])
             self.works_off()
             asked = [newest_record(self.place.log, "predictions", p) for p in range(self.place.partitions)]
             answers = [read_prediction(each) for each in asked if each is not None]
@@ -146,10 +146,10 @@ class Fleet:
                 return known
             assert time.monotonic() < deadline, f"{known} updates are there; still {answers}"
 
-    def _probe(self, partition: int, identity: str) -> Outgoing:
-        value = json.dumps({"id": identity, "features": {"x0": 1.0, "x1": -1.0}}).encode()
+    def _probe(self, partition: int, record_id: str) -> Outgoing:
+        value = json.dumps({"id": record_id, "features": {"x0": 1.0, "x1": -1.0}}).encode()
         newest = max((stamp for stamp in self._stream_times() if stamp is not None), default=None)
-        return Outgoing("examples", partition, identity.encode(), value, (), newest)
+        return Outgoing("examples", partition, record_id.encode(), value, (), newest)
 
     def _stream_times(self) -> list[int | None]:
         newest = [newest_record(self.place.log, "outcomes", p) for p in range(self.place.partitions)]
@@ -158,7 +158,7 @@ class Fleet:
     def held(self, slot: str) -> Checkpoint | None:
         """What the worker of this slot held when it wrote its newest checkpoint."""
         folder = self.place.children.home / "checkpoints"
-        newest = next(Checkpoints(Folder(folder), self.place.settings.group, slot).valid(), None)
+        newest = next(Catalog(LocalCheckpointStore(folder), self.place.settings.group, slot).valid(), None)
         return None if newest is None else decode_checkpoint(newest.payload)
 
     def agrees(self, found: Recount, *slots: str) -> None:

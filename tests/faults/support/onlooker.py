@@ -45,9 +45,9 @@ class Onlooker:
             while not self._done.is_set():
                 for batch in self._consumer.poll(timeout_ms=100).values():
                     for record in batch:
-                        identity = json.loads(record.value)["id"]
-                        assert identity not in self.seen, f"{identity} was seen twice, at last in {record}"
-                        self.seen.add(identity)
+                        record_id = json.loads(record.value)["id"]
+                        assert record_id not in self.seen, f"{record_id} was seen twice, at last in {record}"
+                        self.seen.add(record_id)
         except BaseException as error:  # noqa: BLE001 - the test's thread raises it
             self.failed = error
 

@@ -126,12 +126,12 @@ class Partition:
 
     def _predictions(self) -> None:
         for each in self.outputs["predictions"]:
-            identity, source = each["id"], each["source"]
-            assert identity not in self.found.predictions, f"{self.name}: {identity} was predicted twice"
+            record_id, source = each["id"], each["source"]
+            assert record_id not in self.found.predictions, f"{self.name}: {record_id} was predicted twice"
             record = self.inputs["examples"][source]
-            assert _identity(record) == identity, f"{self.name}: {each} is not of {record}"
+            assert _identity(record) == record_id, f"{self.name}: {each} is not of {record}"
             assert json.loads(record.value or b"")["features"] == each["features"], f"{self.name}: {each}"
-            self.found.predictions[identity] = each["prediction"]
+            self.found.predictions[record_id] = each["prediction"]
             self.predicted[source] = each
 
     def _decisions(self) -> None:
@@ -150,67 +150,67 @@ class Partition:
             assert each["inputs"] == reached, f"{self.name}: {reached} was consumed, {each['inputs']} is said"
             self._compare(each, reached)
         assert last is not None, f"{self.name}: no outcomes"
-        assert part == 0, f"{self.name}: the last turn is not whole"
+        assert part == 0, f"{self.name}: the last partition step is not whole"
         position = self.position
         assert last["inputs"] == {"examples": position.examples, "labels": position.labels}, self.name
         assert last["marks"] == json.loads(position.metadata), f"{self.name}: {position} but {last['marks']}"
 
     def _decide(self, decision: Json) -> None:
-        outcome, identity = decision["outcome"], decision.get("id")
+        outcome, record_id = decision["outcome"], decision.get("id")
         source, offset = decision.get("source"), decision.get("label_offset")
         where = f"{self.name}: {decision}"
         if offset is None:
             self._end(source, outcome, where)
             if outcome in ("expired", "evicted"):
-                assert self.predicted[source]["id"] == identity, where
-                self._remember(identity, None)
+                assert self.predicted[source]["id"] == record_id, where
+                self._remember(record_id, None)
             return
         record = self.inputs["labels"][offset]
         if outcome == "parked":
-            assert offset not in self.decided | self.parked and identity not in self.values, where
-            self.parked[offset] = identity
-            self.values[identity] = decision["label"]
+            assert offset not in self.decided | self.parked and record_id not in self.values, where
+            self.parked[offset] = record_id
+            self.values[record_id] = decision["label"]
         else:
             assert offset not in self.decided, f"{where}: the label was {self.decided[offset]} before"
             waited = self.parked.pop(offset, None)
-            assert waited in (None, identity), where
+            assert waited in (None, record_id), where
             self.decided[offset] = outcome
             self.tally["labels"][outcome] += 1
             if outcome == "invalid":
                 return
             self._judge(decision, waited is not None, where)
-        assert _identity(record) == identity, where
+        assert _identity(record) == record_id, where
         assert json.loads(record.value or b"")["label"] is decision["label"], where
 
     def _judge(self, decision: Json, was_parked: bool, where: str) -> None:
-        outcome, identity, label = decision["outcome"], decision["id"], decision["label"]
+        outcome, record_id, label = decision["outcome"], decision["id"], decision["label"]
         if outcome == "applied":
             self._apply(decision, where)
         elif outcome == "applied_late":
-            assert was_parked or self.values[identity] is None, where
+            assert was_parked or self.values[record_id] is None, where
             assert (
                 json.loads(self.inputs["labels"][decision["label_offset"]].value or b"")["features"]
                 == (decision["features"])
             ), where
-            self._remember(identity, label)
+            self._remember(record_id, label)
             self._count(decision)
         elif outcome == "unmatched":
             assert was_parked, where
-            del self.values[identity]
+            del self.values[record_id]
         elif outcome == "expired":
-            assert self.values[identity] is None, where
+            assert self.values[record_id] is None, where
         else:
-            assert (outcome == "duplicate") is (self.values[identity] is label), where
+            assert (outcome == "duplicate") is (self.values[record_id] is label), where
 
     def _apply(self, decision: Json, where: str) -> None:
-        identity, source, label = decision["id"], decision["source"], decision["label"]
-        assert identity not in self.found.judged, f"{where}: a label was applied before"
+        record_id, source, label = decision["id"], decision["source"], decision["label"]
+        assert record_id not in self.found.judged, f"{where}: a label was applied before"
         published = self.predicted[source]
-        assert published["id"] == identity, where
+        assert published["id"] == record_id, where
         assert published["prediction"] is decision["prediction"], where
         self._end(source, "labelled", where)
-        self.found.judged[identity] = label
-        self._remember(identity, label)
+        self.found.judged[record_id] = label
+        self._remember(record_id, label)
         self.applied.append((source, decision))
         self._count(decision)
 
@@ -220,11 +220,11 @@ class Partition:
         seen[json.dumps(label)] += 1
         self.tally["mistakes"] += decision["prediction"] is not label
 
-    def _remember(self, identity: str, label: bool | None) -> None:
+    def _remember(self, record_id: str, label: bool | None) -> None:
         """The id is resolved; the one resolved longest ago is forgotten beyond the limit."""
-        self.values[identity] = label
-        self.resolved.pop(identity, None)
-        self.resolved[identity] = None
+        self.values[record_id] = label
+        self.resolved.pop(record_id, None)
+        self.resolved[record_id] = None
         if len(self.resolved) > self.remember:
             oldest = next(iter(self.resolved))
             del self.resolved[oldest], self.values[oldest]
@@ -236,7 +236,7 @@ class Partition:
         self.tally["examples"][outcome] += 1
 
     def _compare(self, said: Json, reached: Mapping[str, int]) -> None:
-        """The tallies of this turn with the decisions so far."""
+        """The tallies of this partition step with the decisions so far."""
         life, tally = said["tallies"]["life"], self.tally
         where = f"{self.name}, outcomes to {reached}"
         for stream, ends in (("examples", EXAMPLE_ENDS), ("labels", LABEL_ENDS)):

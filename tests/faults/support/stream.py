@@ -26,25 +26,25 @@ def stream(examples: int, seed: int) -> list[Outgoing]:
         time_ms = BEGUN_MS + max(0, round(at * SPACING_MS) + chance.randint(-SKEW_MS, SKEW_MS))
         timed.append((at, Outgoing(topic, -1, key.encode(), value, (), time_ms)))
 
-    def label(at: float, identity: str, value: object) -> None:
-        add(at, "labels", identity, json.dumps({"id": identity, "label": value}).encode())
+    def label(at: float, record_id: str, value: object) -> None:
+        add(at, "labels", record_id, json.dumps({"id": record_id, "label": value}).encode())
 
     for number in range(examples):
-        identity = f"case-{number}"
+        record_id = f"case-{number}"
         x = {name: round(chance.gauss(0, 1), 3) for name in NAMES}
         body = {**x, "colour": chance.choice(COLOURS), "seen": chance.random() < 0.5}
-        value = json.dumps({"id": identity, "features": body}).encode()
-        add(number, "examples", identity, value)
+        value = json.dumps({"id": record_id, "features": body}).encode()
+        add(number, "examples", record_id, value)
         if chance.random() < 0.01:
-            add(number + chance.uniform(0, 500), "examples", identity, value)
+            add(number + chance.uniform(0, 500), "examples", record_id, value)
         truth = (sum(rule[name] * x[name] for name in NAMES) > 0) != (chance.random() < WRONG)
         delay = _delay(chance)
         if delay is not None:
-            label(number + delay, identity, truth)
+            label(number + delay, record_id, truth)
             if chance.random() < 0.02:
-                label(number + delay + chance.uniform(0, 300), identity, truth)
+                label(number + delay + chance.uniform(0, 300), record_id, truth)
             if chance.random() < 0.02:
-                label(number + delay + chance.uniform(0, 300), identity, not truth)
+                label(number + delay + chance.uniform(0, 300), record_id, not truth)
         if chance.random() < 0.01:
             label(number, f"stranger-{number}", truth)
         if chance.random() < 0.005:

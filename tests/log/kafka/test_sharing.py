@@ -14,7 +14,7 @@ from mistakebound.log import open_log
 from mistakebound.settings import Settings
 from mistakebound.worker.assignment import fold_updates
 from mistakebound.worker.checkpoints import restore
-from mistakebound.worker.checkpoints.schedule import Checkpointing
+from mistakebound.worker.checkpoints.schedule import CheckpointSchedule
 from mistakebound.worker.health import Heartbeat
 from mistakebound.worker.loop import Worker
 from mistakebound.worker.metrics.metrics import Metrics
@@ -35,7 +35,7 @@ def working(settings: Settings, slot: str) -> Iterator[Worker]:
             slot,
             metrics=metrics,
             heartbeat=Heartbeat(),
-            checkpointing=Checkpointing(log, settings, slot, metrics),
+            checkpointing=CheckpointSchedule(log, settings, slot, metrics),
             stopping=lambda idle: stop.is_set(),
         )
         thread = threading.Thread(target=worker.run, name=slot)
@@ -115,4 +115,4 @@ def test_two_workers_share_one_model_and_nothing_is_doubled(
         assert not [each for each in said if each["event"] == "borrowed_ledger_left"]
         recount = Recount(log, settings)
         assert digests == {recount.digest}
-        assert len(recount.predicted) == len({identity for identity, _ in recount.predicted}) == 2_000
+        assert len(recount.predicted) == len({record_id for record_id, _ in recount.predicted}) == 2_000

@@ -18,7 +18,7 @@ from mistakebound.worker.health import Health
 from mistakebound.worker.http.page import status_of
 from mistakebound.worker.http.snapshot import Board
 from mistakebound.worker.metrics.metrics import Metrics
-from mistakebound.worker.metrics.model_insight import Learning
+from mistakebound.worker.metrics.model_insight import ModelInsight
 
 READY = Health(True, True, "ok", "running", 0.0, ())
 
@@ -34,7 +34,7 @@ def told_of(settings: Settings, rows: Iterable[Row], *, explain: int = MOST_TERM
         done = step(state, merge, {("examples", 0), ("labels", 0)}, 1_000, explain)
         assert done is not None
         board.stepped(done.facts)
-    learning = Learning(metrics)
+    learning = ModelInsight(metrics)
     learning.measure(state)
     board.show(state, Fold(settings, 1), learning.learned)
     return status_of(board, settings, "slot", metrics, READY, board.shown.counted_at)

@@ -20,5 +20,5 @@ def worker_page() -> dict[str, set[str]]:
     for family in text_string_to_metric_families(metrics.exposition().decode()):
         for sample in family.samples:
             found.setdefault(sample.name, set()).update(sample.labels)
-    # Families of one value by partition appear with it.
+    # Definitions of one value by partition appear with it.
     return found | {"mistakebound_pending_oldest_timestamp_seconds": {"partition"}}

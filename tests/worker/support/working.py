@@ -22,8 +22,8 @@ from mistakebound.core.records import Outgoing
 from mistakebound.log import open_log
 from mistakebound.log.protocol import Log
 from mistakebound.settings import Settings
-from mistakebound.worker.assignment import Held, fold_updates
-from mistakebound.worker.checkpoints.schedule import Checkpointing
+from mistakebound.worker.assignment import WorkerState, fold_updates
+from mistakebound.worker.checkpoints.schedule import CheckpointSchedule
 from mistakebound.worker.health import Heartbeat
 from mistakebound.worker.loop import Worker
 from mistakebound.worker.metrics.metrics import Metrics
@@ -119,13 +119,13 @@ class Run:
         settings: Settings,
         *,
         stopping: Callable[[bool], bool] = lambda idle: idle,
-        stepped: Callable[[Held], None] | None = None,
+        stepped: Callable[[WorkerState], None] | None = None,
         from_outcomes: bool = False,
         slot: str = "slot",
     ) -> None:
         self.metrics = Metrics(["true", "false"], settings.learner.kind, "digest")
         self.heartbeat = Heartbeat()
-        self.checkpointing = Checkpointing(log, settings, slot, self.metrics)
+        self.checkpointing = CheckpointSchedule(log, settings, slot, self.metrics)
         self.worker = Worker(
             log,
             settings,
@@ -140,7 +140,7 @@ class Run:
         self.worker.run()
 
     @property
-    def held(self) -> Held:
+    def held(self) -> WorkerState:
         assert self.worker.held is not None
         return self.worker.held
 

@@ -71,7 +71,7 @@ def _of_log(
     """Those named must be this log's; in the folder others may have theirs."""
     from mistakebound.core.checkpoint import check_belongs
     from mistakebound.core.faults import BadSnapshot
-    from mistakebound.worker.checkpoints.open_store import shelf_at
+    from mistakebound.worker.checkpoints.open_store import open_store
 
     ids: dict[str, str] = {topic: each.id for topic, each in log.describe().items() if each is not None}
     if files:
@@ -81,7 +81,7 @@ def _of_log(
     rules = settings.checkpoint
     if not rules.url:
         return
-    shelf = shelf_at(rules.url, rules.timeout.total_seconds())
+    shelf = open_store(rules.url, rules.timeout.total_seconds())
     for name in map(shelf.where, shelf.names()):
         load = _loader(name)
         try:
@@ -103,14 +103,14 @@ def _loader(
     from mistakebound.core.checkpoint import check_belongs, decode_checkpoint
     from mistakebound.core.faults import BadSnapshot
     from mistakebound.worker.checkpoints.envelope import InvalidCheckpointError, parse
-    from mistakebound.worker.checkpoints.open_store import shelf_at
+    from mistakebound.worker.checkpoints.open_store import open_store
     from mistakebound.worker.checkpoints.store import split
 
     url, name = split(file)
 
     def load() -> "Checkpoint":
         try:
-            found = decode_checkpoint(parse(shelf_at(url, ASK_S).read(name)[0]).payload)
+            found = decode_checkpoint(parse(open_store(url, ASK_S).read(name)[0]).payload)
         except ValueError as error:
             raise BadSnapshot(str(error)) from None
         except OSError as error:

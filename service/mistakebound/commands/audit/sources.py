@@ -13,7 +13,7 @@ from mistakebound.core.replay import recording
 from mistakebound.log.protocol import Log, Refused
 
 CHUNK_OFFSETS = 2_000
-"""Held in memory of each side that is being read."""
+"""WorkerState in memory of each side that is being read."""
 
 
 class LogSource:

@@ -74,13 +74,13 @@ def replay(
     from mistakebound.commands.replay import render_comparison
     from mistakebound.commands.replay.expectations import Expectation
     from mistakebound.commands.replay.render_passes import told
-    from mistakebound.commands.replay.source import Source, scale_of
+    from mistakebound.commands.replay.source import ReplaySource, scale_of
 
     settings = settings_of(config, sets, log)
     expectations = [Expectation(text) for text in expect or ()]
     wanted = Wanted(delay, epochs, shuffle, seed, add_a_feature)
     content = content_of(file)
-    found_source = Source(form_of(file, source, content), content, settings)
+    found_source = ReplaySource(form_of(file, source, content), content, settings)
     if fit_scale:
         print(scale_of(found_source), end="")
         return

@@ -30,7 +30,7 @@ from mistakebound.core.step.step import Step
 from mistakebound.settings import FeatureSettings, LearnerSettings, Settings
 
 
-class Source(NamedTuple):
+class ReplaySource(NamedTuple):
     """`form`: recording, or one of `labelled.READERS`."""
 
     form: str
@@ -129,7 +129,7 @@ class Source(NamedTuple):
                     yield b""
 
 
-def scale_of(source: Source) -> str:
+def scale_of(source: ReplaySource) -> str:
     """`[features.scale]` as TOML, fitted on the source."""
     lines = [f"{toml_key(name)} = {shown(list(pair))}" for name, pair in fitted(source.examples()).items()]
     return "\n".join(["[features.scale]", *lines]) + "\n"

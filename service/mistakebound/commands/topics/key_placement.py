@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from mistakebound.commands.topics.rules import Finding
+from mistakebound.commands.topics.rules import TopicFinding
 from mistakebound.core.records import Record
 from mistakebound.log.partitioner import partition_of
 
@@ -46,23 +46,25 @@ def placement(records: Sequence[Record], partitions: int) -> Sample:
     return Sample("neither" if share < 0.99 else name, len(records), share)  # type: ignore[arg-type]
 
 
-def finding(examples: Sequence[Record], labels: Sequence[Record], partitions: int) -> Finding:
+def finding(examples: Sequence[Record], labels: Sequence[Record], partitions: int) -> TopicFinding:
     """The rule that keys co-locate, as a warning at most: a sample proves nothing."""
     wanted = "both inputs alike"
     if partitions == 1:
-        return Finding("labels", RULE, "one partition", wanted, "ok")
+        return TopicFinding("labels", RULE, "one partition", wanted, "ok")
     sampled = placement(examples, partitions), placement(labels, partitions)
     text = f"examples {sampled[0]}, labels {sampled[1]}"
     split = _split(examples, labels)
     if split:
-        return Finding("labels", RULE, f"{text}; {split} keys in two partitions", wanted, "warning", _REMEDY)
+        return TopicFinding(
+            "labels", RULE, f"{text}; {split} keys in two partitions", wanted, "warning", _REMEDY
+        )
     kinds = {one.placement for one in sampled} - {"empty"}
     if "unkeyed" in kinds:
         remedy = "give every record its id as key, so that an example and its label share a partition"
-        return Finding("labels", RULE, text, wanted, "warning", remedy)
+        return TopicFinding("labels", RULE, text, wanted, "warning", remedy)
     if "neither" in kinds or len(kinds) > 1:
-        return Finding("labels", RULE, text, wanted, "warning", _REMEDY)
-    return Finding("labels", RULE, text, wanted, "ok")
+        return TopicFinding("labels", RULE, text, wanted, "warning", _REMEDY)
+    return TopicFinding("labels", RULE, text, wanted, "ok")
 
 
 def _split(examples: Sequence[Record], labels: Sequence[Record]) -> int:

@@ -18,7 +18,7 @@ _KEPT: tuple[Topic, ...] = ("predictions", "outcomes", "labels")
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class TopicFinding:
     """One rule on one topic."""
 
     topic: str
@@ -50,12 +50,14 @@ def wanted_config(settings: Settings) -> dict[Topic, dict[str, str]]:
     return {topic: {**common, "retention.ms": UNLIMITED if topic in forever else limited} for topic in TOPICS}
 
 
-def findings(described: Mapping[Topic, TopicDescription | None], settings: Settings) -> Iterator[Finding]:
+def findings(
+    described: Mapping[Topic, TopicDescription | None], settings: Settings
+) -> Iterator[TopicFinding]:
     """Every rule on every topic that it concerns, in topic order."""
     for topic in TOPICS:
         description = described.get(topic)
         if description is None:
-            yield Finding(
+            yield TopicFinding(
                 topic,
                 "exists",
                 "missing",
@@ -72,18 +74,18 @@ def findings(described: Mapping[Topic, TopicDescription | None], settings: Setti
 
 def _count(
     topic: Topic, description: TopicDescription, described: Mapping[Topic, TopicDescription | None]
-) -> Finding:
+) -> TopicFinding:
     expected = next(other.partitions for other in map(described.get, TOPICS) if other is not None)
     found = str(description.partitions)
     if description.partitions == expected:
-        return Finding(topic, "partitions", found, str(expected), "ok")
+        return TopicFinding(topic, "partitions", found, str(expected), "ok")
     remedy = "counts must be equal and never change: choose a new log.prefix and create all topics anew"
-    return Finding(topic, "partitions", found, str(expected), "failed", remedy)
+    return TopicFinding(topic, "partitions", found, str(expected), "failed", remedy)
 
 
 def _configured(
     topic: Topic, description: TopicDescription, max_delay: timedelta | None
-) -> Iterator[Finding]:
+) -> Iterator[TopicFinding]:
     config = description.config
     yield _equal(topic, description, "cleanup.policy", "delete")
     if topic == "updates":
@@ -97,22 +99,22 @@ def _configured(
         yield _future(topic, config.get("message.timestamp.after.max.ms"), description.name)
 
 
-def _equal(topic: Topic, description: TopicDescription, rule: str, wanted: str) -> Finding:
+def _equal(topic: Topic, description: TopicDescription, rule: str, wanted: str) -> TopicFinding:
     found = description.config.get(rule)
     if found is None:
         return _unknown(topic, rule, wanted)
     if found == wanted:
-        return Finding(topic, rule, found, wanted, "ok")
-    return Finding(topic, rule, found, wanted, "failed", _alter(description.name, rule, wanted))
+        return TopicFinding(topic, rule, found, wanted, "ok")
+    return TopicFinding(topic, rule, found, wanted, "failed", _alter(description.name, rule, wanted))
 
 
-def _retention(topic: Topic, description: TopicDescription, max_delay: timedelta | None) -> Finding:
+def _retention(topic: Topic, description: TopicDescription, max_delay: timedelta | None) -> TopicFinding:
     found = description.config.get("retention.ms")
     if max_delay is None:
         wanted = "labels.max_delay plus a day"
         if found == UNLIMITED:
-            return Finding(topic, "retention.ms", found, wanted, "ok")
-        return Finding(
+            return TopicFinding(topic, "retention.ms", found, wanted, "ok")
+        return TopicFinding(
             topic,
             "retention.ms",
             found or "?",
@@ -128,10 +130,10 @@ def _retention(topic: Topic, description: TopicDescription, max_delay: timedelta
         remedy = (
             f"a slow partition may need older ones; {_alter(description.name, 'retention.ms', UNLIMITED)}"
         )
-        return Finding(topic, "retention.ms", found, UNLIMITED, "warning", remedy)
+        return TopicFinding(topic, "retention.ms", found, UNLIMITED, "warning", remedy)
     if found == UNLIMITED or int(found) >= least:
-        return Finding(topic, "retention.ms", found, f">= {least}", "ok")
-    return Finding(
+        return TopicFinding(topic, "retention.ms", found, f">= {least}", "ok")
+    return TopicFinding(
         topic,
         "retention.ms",
         found,
@@ -141,27 +143,27 @@ def _retention(topic: Topic, description: TopicDescription, max_delay: timedelta
     )
 
 
-def _retained_bytes(topic: Topic, description: TopicDescription) -> Finding:
+def _retained_bytes(topic: Topic, description: TopicDescription) -> TopicFinding:
     found = description.config.get("retention.bytes")
     if found is None or found == UNLIMITED:
-        return Finding(topic, "retention.bytes", found or "?", UNLIMITED, "ok")
+        return TopicFinding(topic, "retention.bytes", found or "?", UNLIMITED, "ok")
     remedy = (
         f"a size limit deletes regardless of age; {_alter(description.name, 'retention.bytes', UNLIMITED)}"
     )
-    return Finding(topic, "retention.bytes", found, UNLIMITED, "warning", remedy)
+    return TopicFinding(topic, "retention.bytes", found, UNLIMITED, "warning", remedy)
 
 
-def _future(topic: Topic, found: str | None, name: str) -> Finding:
+def _future(topic: Topic, found: str | None, name: str) -> TopicFinding:
     rule, wanted = "message.timestamp.after.max.ms", f"<= {_HOUR_MS}"
     if found is not None and int(found) <= _HOUR_MS:
-        return Finding(topic, rule, found, wanted, "ok")
+        return TopicFinding(topic, rule, found, wanted, "ok")
     remedy = f"a record from the future expires waiting examples at once; {_alter(name, rule, str(_HOUR_MS))}"
-    return Finding(topic, rule, found or "?", wanted, "warning", remedy)
+    return TopicFinding(topic, rule, found or "?", wanted, "warning", remedy)
 
 
-def _unknown(topic: Topic, rule: str, wanted: str) -> Finding:
+def _unknown(topic: Topic, rule: str, wanted: str) -> TopicFinding:
     remedy = "the log does not tell; grant DESCRIBE_CONFIGS on the topic, or look yourself"
-    return Finding(topic, rule, "?", wanted, "warning", remedy)
+    return TopicFinding(topic, rule, "?", wanted, "warning", remedy)
 
 
 def _alter(name: str, rule: str, value: str) -> str:

@@ -11,7 +11,7 @@ from mistakebound.commands.options import Config, Json, LogUrl, Sets, opened, se
 from mistakebound.commands.output import as_json, message, table
 
 if TYPE_CHECKING:
-    from mistakebound.commands.topics.rules import Finding
+    from mistakebound.commands.topics.rules import TopicFinding
     from mistakebound.core.records import Record, Topic
     from mistakebound.log.protocol import Log, TopicDescription
     from mistakebound.settings import Settings
@@ -117,7 +117,7 @@ def report(log: "Log", settings: "Settings", *, as_json_text: bool) -> None:
         raise CommandError(ExitCode.CHECK_FAILED, f"{failed} of {len(found)} checks failed")
 
 
-def examine(log: "Log", settings: "Settings") -> "list[Finding]":
+def examine(log: "Log", settings: "Settings") -> "list[TopicFinding]":
     """Every rule on the log's topics, the sample of keys last."""
     from mistakebound.commands.topics import key_placement, rules
 
@@ -143,7 +143,7 @@ def sample(log: "Log", topic: "Topic", partitions: int) -> "list[Record]":
     return records
 
 
-def _row(finding: "Finding") -> Sequence[str]:
+def _row(finding: "TopicFinding") -> Sequence[str]:
     return finding.topic, finding.rule, finding.found, finding.wanted, finding.verdict
 
 

@@ -5,7 +5,7 @@ from msgspec import UNSET, Raw
 from mistakebound.core.audit.compare import ULPS, differing, same_score, score_of, shown, tolerant
 from mistakebound.core.audit.findings import Findings
 from mistakebound.core.audit.labels import Labels
-from mistakebound.core.audit.reference_ledger import Open
+from mistakebound.core.audit.reference_ledger import Waiting
 from mistakebound.core.audit.replica import Replica
 from mistakebound.core.audit.source import Ahead, Source, place
 from mistakebound.core.faults import BadRecord
@@ -27,8 +27,8 @@ class Examples:
         self._dead_whole = not source.begins_late("dead-letters", partition)
         self._partition, self._findings = partition, findings
         self._newest = -1
-        self.turn_offset = 0
-        """First `outcomes` offset of the turn."""
+        self.step_offset = 0
+        """First `outcomes` offset of the step."""
         self.begin_epoch(replica, labels)
 
     def begin_epoch(self, replica: Replica, labels: Labels) -> None:
@@ -43,22 +43,22 @@ class Examples:
 
     def take(self, record: Record) -> None:
         """An example record was consumed."""
-        book = self._labels.book
-        book.newest_source = record.offset
+        ledger = self._labels.ledger
+        ledger.newest_source = record.offset
         try:
-            identity, raw = self._model.reader.example(record)
+            record_id, raw = self._model.reader.example(record)
             x = self._model.features(raw)
             self.fits(record, self._labels.recorded())
         except BadRecord as fault:
             self.dead(record, fault.reason)
             self._labels.decided(Decision("invalid", None, record.offset))
             return
-        if book.is_known(identity):
-            self._labels.decided(Decision("duplicate", identity, record.offset))
+        if ledger.is_known(record_id):
+            self._labels.decided(Decision("duplicate", record_id, record.offset))
             return
-        entry = self._predict(record, identity, raw, x)
-        book.open[identity] = entry
-        early = book.meet(identity)
+        entry = self._predict(record, record_id, raw, x)
+        ledger.waiting[record_id] = entry
+        early = ledger.meet(record_id)
         if early is not None:
             self._labels.apply(entry, early.offset, early.label)
 
@@ -78,18 +78,18 @@ class Examples:
 
     # --- predictions ------------------------------------------------------------------------------
 
-    def _predict(self, record: Record, identity: str, raw: bytes, x: Features) -> Open:
+    def _predict(self, record: Record, record_id: str, raw: bytes, x: Features) -> Waiting:
         """The example waits with what was published, be it right or wrong: mistakes are counted on that."""
         model = self._model
         score = model.score(x)
         made = Prediction(
-            id=identity,
+            id=record_id,
             prediction=model.predict(score),
             score=score if isinstance(score, float) else UNSET,
             scores=UNSET if isinstance(score, float) else score,
             features=Raw(raw),
             source=record.offset,
-            at=self._labels.book.now,
+            at=self._labels.ledger.now,
             model=model.version(),
         )
         found = self._found(record.offset)
@@ -98,21 +98,21 @@ class Examples:
                 "predictions",
                 f"predictions-{self._partition}",
                 False,
-                f"no prediction of {identity!r}, examples-{self._partition} offset {record.offset}",
+                f"no prediction of {record_id!r}, examples-{self._partition} offset {record.offset}",
             )
             told, offset = made, self.next_prediction() or self._newest + 1
         else:
             told, offset = self._compared(found, record, made)
-        return Open(
-            identity,
+        return Waiting(
+            record_id,
             record.offset,
-            self._labels.book.now,
+            self._labels.ledger.now,
             told.prediction,
             told.model.epoch,
             raw,
             sum(told.model.updates),
             offset,
-            self.turn_offset,
+            self.step_offset,
         )
 
     def _found(self, source: int) -> tuple[Record, Prediction] | None:

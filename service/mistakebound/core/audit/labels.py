@@ -7,8 +7,8 @@ from msgspec import UNSET, Raw
 from mistakebound.core.audit.compare import differing, shown
 from mistakebound.core.audit.counts import Counts, name_of
 from mistakebound.core.audit.findings import Findings
-from mistakebound.core.audit.partition_steps import Turn
-from mistakebound.core.audit.reference_ledger import Book, Open
+from mistakebound.core.audit.partition_steps import RecordedStep
+from mistakebound.core.audit.reference_ledger import ReferenceLedger, Waiting
 from mistakebound.core.audit.replica import Replica
 from mistakebound.core.audit.source import place
 from mistakebound.core.faults import BadRecord
@@ -30,27 +30,27 @@ class Labels:
         replica: Replica,
         partition: int,
         settings: Settings,
-        book: Book,
+        ledger: ReferenceLedger,
         counts: Counts,
         findings: Findings,
     ) -> None:
-        self.replica, self.partition, self.book, self.counts = replica, partition, book, counts
+        self.replica, self.partition, self.ledger, self.counts = replica, partition, ledger, counts
         self.settings, self._findings, self._model = settings, findings, replica.model
         self._recorded: list[tuple[Decision, int]] = []
         self._cursor = 0
 
     # --- decisions --------------------------------------------------------------------------------
 
-    def begin(self, turn: Turn) -> None:
+    def begin(self, step: RecordedStep) -> None:
         """These decisions are to be explained."""
-        self._recorded, self._cursor, self._last = turn.decisions, 0, turn.last_offset
+        self._recorded, self._cursor, self._last = step.decisions, 0, step.last_offset
         self._point()
 
     def _point(self) -> None:
-        self.book.here = self._recorded[self._cursor][1] if self.undecided() else self._last
+        self.ledger.here = self._recorded[self._cursor][1] if self.undecided() else self._last
 
     def undecided(self) -> bool:
-        """Whether recorded decisions are left in this turn."""
+        """Whether recorded decisions are left in this step."""
         return self._cursor < len(self._recorded)
 
     def recorded(self) -> Decision | None:
@@ -85,9 +85,9 @@ class Labels:
 
     def take(self, record: Record, examples: "Examples") -> None:
         """A label record was consumed."""
-        self.book.newest_label = record.offset
+        self.ledger.newest_label = record.offset
         try:
-            identity, label, carried = self._model.reader.label(record)
+            record_id, label, carried = self._model.reader.label(record)
             new_class = self._limited(label)
             if carried is not None:
                 self._model.features(carried.features)
@@ -97,12 +97,12 @@ class Labels:
             examples.dead(record, fault.reason)
             self.decided(Decision("invalid", None, None, record.offset))
             return
-        made = self.book.label(identity, record.offset, label, carried)
+        made = self.ledger.label(record_id, record.offset, label, carried)
         if made is None:
-            self.apply(self.book.open[identity], record.offset, label)
+            self.apply(self.ledger.waiting[record_id], record.offset, label)
             return
         self.ended(made)
-        if made.outcome == "parked" and (surplus := self.book.surplus_label()) is not None:
+        if made.outcome == "parked" and (surplus := self.ledger.surplus_label()) is not None:
             self.ended(surplus)
 
     def _limited(self, label: LabelValue) -> bool:
@@ -110,7 +110,7 @@ class Labels:
 
         A parked label's class counts as soon as an applied one's.
         """
-        seen, early = self.counts.life.actual, self.book.early_classes
+        seen, early = self.counts.life.actual, self.ledger.parked_classes
         if self._model.classes or name_of(label) in seen or name_of(label) in early:
             return False
         names = {*seen, *early, name_of(label)}
@@ -129,30 +129,32 @@ class Labels:
             assert made.features is not UNSET
             source, raw = made.label_offset, bytes(made.features)
             self._judged(
-                Open(made.id, source, self.book.now, made.prediction, 0, raw, 0, 0, 0), made.label, late=True
+                Waiting(made.id, source, self.ledger.now, made.prediction, 0, raw, 0, 0, 0),
+                made.label,
+                late=True,
             )
         self.decided(made)
 
-    def apply(self, entry: Open, label_offset: int, label: LabelValue) -> None:
+    def apply(self, entry: Waiting, label_offset: int, label: LabelValue) -> None:
         """The label meets its example."""
         self._judged(entry, label, late=False)
         self.decided(Decision("applied", entry.id, entry.source, label_offset, label, entry.predicted))
 
-    def _judged(self, entry: Open, label: LabelValue, *, late: bool) -> None:
+    def _judged(self, entry: Waiting, label: LabelValue, *, late: bool) -> None:
         """Counted, learned from if due, and the id is resolved."""
         mistaken = entry.predicted != label
         self.counts.judged(
             label,
             mistaken=mistaken,
             of_epoch=entry.epoch == self._model.epoch,
-            waiting=len(self.book.open),
+            waiting=len(self.ledger.waiting),
         )
-        self.book.resolve(entry.id, label)
+        self.ledger.resolve(entry.id, label)
         self._learned(entry, label, mistaken=mistaken, late=late)
 
     # --- updates ----------------------------------------------------------------------------------
 
-    def _learned(self, entry: Open, label: LabelValue, *, mistaken: bool, late: bool) -> None:
+    def _learned(self, entry: Waiting, label: LabelValue, *, mistaken: bool, late: bool) -> None:
         """An update must be there exactly where one is due."""
         model, p = self._model, self.partition
         x = self._features(entry.features)
@@ -189,7 +191,7 @@ class Labels:
         except BadRecord:  # predicted in an older epoch, under other settings
             return None
 
-    def _meet(self, entry: Open, label: LabelValue, due: Update | None, *, late: bool) -> None:
+    def _meet(self, entry: Waiting, label: LabelValue, due: Update | None, *, late: bool) -> None:
         """Compare what is due with what is recorded next, and fold the latter.
 
         Other partitions' clocks follow from the version of averaged learners only; no other learner asks for them.
@@ -242,10 +244,12 @@ class Labels:
     def _its_turn_may_come(self, told: Update) -> bool:
         """Whether its example waits, or its late label, or either may still be consumed."""
         if told.late:
-            early = self.book.early.get(told.id)
-            return told.source > self.book.newest_label or (early is not None and early.offset == told.source)
-        waiting = self.book.open.get(told.id)
-        return told.source > self.book.newest_source or (
+            early = self.ledger.parked.get(told.id)
+            return told.source > self.ledger.newest_label or (
+                early is not None and early.offset == told.source
+            )
+        waiting = self.ledger.waiting.get(told.id)
+        return told.source > self.ledger.newest_source or (
             waiting is not None and waiting.source == told.source
         )
 

@@ -1,15 +1,15 @@
-"""The ledgers in checkpoints, each compared with the audit's own book where the walk passes its place."""
+"""The ledgers in checkpoints, each compared with the audit's own ledger where the walk passes its place."""
 
 from collections.abc import Mapping, Sequence
 
 from mistakebound.core.audit.counts import Counts
 from mistakebound.core.audit.findings import Findings
-from mistakebound.core.audit.reference_ledger import Book
+from mistakebound.core.audit.reference_ledger import ReferenceLedger
 from mistakebound.core.checkpoint import LedgerSnapshot
 
 
 class Ledgers:
-    """Frozen ledgers that wait for the turn they were made after."""
+    """Frozen ledgers that wait for the partition step they were made after."""
 
     def __init__(self) -> None:
         self._waiting: dict[int, list[tuple[str, int, LedgerSnapshot]]] = {}
@@ -20,7 +20,13 @@ class Ledgers:
             self._waiting.setdefault(partition, []).append((name, epoch, frozen))
 
     def compare(
-        self, partition: int, last_offset: int, epoch: int, book: Book, counts: Counts, findings: Findings
+        self,
+        partition: int,
+        last_offset: int,
+        epoch: int,
+        ledger: ReferenceLedger,
+        counts: Counts,
+        findings: Findings,
     ) -> None:
         """`last_offset`: of the newest `outcomes` record, -1 before the first; `epoch`: the one it is in now."""
         left = []
@@ -28,7 +34,7 @@ class Ledgers:
             if (frozen.outcomes_end, made_in) != (last_offset + 1, epoch):
                 left.append((name, made_in, frozen))
                 continue
-            wrong = _differences(frozen, book, counts)
+            wrong = _differences(frozen, ledger, counts)
             findings.check(
                 "checkpoint ledgers", f"{name}, partition {partition}", not wrong, "; ".join(wrong)
             )
@@ -36,7 +42,7 @@ class Ledgers:
             self._waiting[partition] = left
 
     def finish(self, findings: Findings) -> None:
-        """Those that stand where no turn ended."""
+        """Those that stand where no partition step ended."""
         for partition, left in self._waiting.items():
             for name, _, frozen in left:
                 empty = frozen.outcomes_end == 0 and not frozen.waiting and not frozen.parked
@@ -44,28 +50,28 @@ class Ledgers:
                     "checkpoint ledgers",
                     f"{name}, partition {partition}",
                     empty,
-                    f"it stands at outcomes offset {frozen.outcomes_end}, where no turn ended",
+                    f"it stands at outcomes offset {frozen.outcomes_end}, where no partition step ended",
                 )
 
 
-def _differences(frozen: LedgerSnapshot, book: Book, counts: Counts) -> list[str]:
+def _differences(frozen: LedgerSnapshot, ledger: ReferenceLedger, counts: Counts) -> list[str]:
     wrong = []
     waiting = [
-        (e.id, e.source, e.at, e.predicted, e.epoch, e.features, e.updates) for e in book.open.values()
+        (e.id, e.source, e.at, e.predicted, e.epoch, e.features, e.updates) for e in ledger.waiting.values()
     ]
     told = [(e.id, e.source, e.at, e.predicted, e.epoch, e.features, e.updates) for e in frozen.waiting]
     if told != waiting:
         wrong.append(_first("waiting examples", told, waiting))
-    parked = [(e.id, e.offset, e.label, e.at, e.carried) for e in book.early.values()]
+    parked = [(e.id, e.offset, e.label, e.at, e.carried) for e in ledger.parked.values()]
     told_parked = [(e.id, e.offset, e.label, e.at, e.carried) for e in frozen.parked]
     if told_parked != parked:
         wrong.append(_first("parked labels", told_parked, parked))
-    closed = [(identity, entry.label) for identity, entry in book.closed.items()]
+    closed = [(record_id, entry.label) for record_id, entry in ledger.remembered.items()]
     told_closed = [(e.id, e.label) for e in frozen.remembered]
     if told_closed != closed:
         wrong.append(_first("remembered ids", told_closed, closed))
-    if frozen.stream_time != book.now:
-        wrong.append(f"stream time is {frozen.stream_time}, should be {book.now}")
+    if frozen.stream_time != ledger.now:
+        wrong.append(f"stream time is {frozen.stream_time}, should be {ledger.now}")
     differences = counts.differences(frozen.tallies)
     wrong += [f"{name} is {one}, should be {two}" for name, (one, two) in differences.items()]
     return wrong

@@ -1,4 +1,4 @@
-"""`outcomes` as whole turns: the parts of one turn put together again."""
+"""`outcomes` as whole partition steps: the parts of one partition step put together again."""
 
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
@@ -8,8 +8,8 @@ from mistakebound.core.audit.source import place
 from mistakebound.core.messages.schema import (
     Decision,
     Inputs,
-    Marks,
     Outcomes,
+    RecoveryPoint,
     Tallies,
     Version,
     read_outcomes,
@@ -17,8 +17,8 @@ from mistakebound.core.messages.schema import (
 from mistakebound.core.records import Record
 
 
-class Turn(NamedTuple):
-    """One turn as it was written down."""
+class RecordedStep(NamedTuple):
+    """One partition step as it was written down."""
 
     first_offset: int
     last_offset: int
@@ -28,29 +28,29 @@ class Turn(NamedTuple):
     order: list[int]
     at: int
     inputs: Inputs
-    marks: Marks
+    recovery_point: RecoveryPoint
     tallies: Tallies
 
 
-def turns(records: Iterable[Record], findings: Findings) -> Iterator[Turn]:
-    """Whole turns in order; parts that make none are differences. Raises BadLog."""
+def recorded_steps(records: Iterable[Record], findings: Findings) -> Iterator[RecordedStep]:
+    """Whole partition steps in order; parts that make none are differences. Raises BadLog."""
     parts: list[tuple[Record, Outcomes]] = []
     for record in records:
         part = read_outcomes(record)
         whole = part.part == len(parts) and (not parts or part.model == parts[0][1].model)
         if not findings.check(
-            "turns",
+            "steps",
             place(record),
             whole,
-            lambda part=part: f"part {part.part} continues no turn",  # type: ignore[misc]
+            lambda part=part: f"part {part.part} continues no partition step",  # type: ignore[misc]
         ):
             parts = []
         parts.append((record, part))
-        last = (part.order, part.at, part.inputs, part.marks, part.tallies)
+        last = (part.order, part.at, part.inputs, part.recovery_point, part.tallies)
         if all(field is None for field in last):
             continue
         if findings.check(
-            "turns",
+            "steps",
             place(record),
             None not in last,
             "its last part lacks order, at, inputs, marks or tallies",
@@ -58,17 +58,17 @@ def turns(records: Iterable[Record], findings: Findings) -> Iterator[Turn]:
             yield _whole(parts)
         parts = []
     if parts:
-        findings.check("turns", place(parts[-1][0]), False, "the last turn has no last part")
+        findings.check("steps", place(parts[-1][0]), False, "the last partition step has no last part")
 
 
-def _whole(parts: list[tuple[Record, Outcomes]]) -> Turn:
+def _whole(parts: list[tuple[Record, Outcomes]]) -> RecordedStep:
     record, last = parts[-1]
     assert last.order is not None
     assert last.at is not None
     assert last.inputs is not None
-    assert last.marks is not None
+    assert last.recovery_point is not None
     assert last.tallies is not None
-    return Turn(
+    return RecordedStep(
         parts[0][0].offset,
         record.offset,
         last.model,
@@ -76,6 +76,6 @@ def _whole(parts: list[tuple[Record, Outcomes]]) -> Turn:
         last.order,
         last.at,
         last.inputs,
-        last.marks,
+        last.recovery_point,
         last.tallies,
     )

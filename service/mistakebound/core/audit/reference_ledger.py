@@ -17,7 +17,7 @@ from mistakebound.core.messages.schema import Decision
 from mistakebound.settings import LabelSettings, LabelValue
 
 
-class Open(NamedTuple):
+class Waiting(NamedTuple):
     """A predicted example that waits for its label."""
 
     id: str
@@ -30,10 +30,10 @@ class Open(NamedTuple):
     """How many updates its version had folded."""
     prediction_offset: int
     outcome_offset: int
-    """First `outcomes` record of the turn that predicted it."""
+    """First `outcomes` record of the partition step that predicted it."""
 
 
-class Early(NamedTuple):
+class Parked(NamedTuple):
     """A label that waits for its example."""
 
     id: str
@@ -45,22 +45,22 @@ class Early(NamedTuple):
     """What the label record itself says of its example."""
 
 
-class Closed(NamedTuple):
+class Remembered(NamedTuple):
     """A resolved id that is remembered; `label` None: given up without one."""
 
     label: LabelValue | None
     outcome_offset: int
 
 
-class Book:
+class ReferenceLedger:
     """The ids of one partition. `here`: offset of the `outcomes` record of the decision being made."""
 
     def __init__(self, rules: LabelSettings) -> None:
-        self.open: OrderedDict[str, Open] = OrderedDict()
-        self.early: OrderedDict[str, Early] = OrderedDict()
-        self.early_classes: Counter[str] = Counter()
-        """Early labels by class, as tallies spell it."""
-        self.closed: OrderedDict[str, Closed] = OrderedDict()
+        self.waiting: OrderedDict[str, Waiting] = OrderedDict()
+        self.parked: OrderedDict[str, Parked] = OrderedDict()
+        self.parked_classes: Counter[str] = Counter()
+        """Parked labels by class, as tallies spell it."""
+        self.remembered: OrderedDict[str, Remembered] = OrderedDict()
         self.now = 0
         """Stream time in ms."""
         self.here = 0
@@ -85,103 +85,103 @@ class Book:
 
     def next_due(self) -> Decision | None:
         """What stream time ends next: an example, then a label."""
-        waiting = next(iter(self.open.values()), None)
+        waiting = next(iter(self.waiting.values()), None)
         if (
             waiting is not None
             and self._longest_wait is not None
             and self.now - waiting.at > self._longest_wait
         ):
             return self._give_up(waiting, "expired")
-        early = next(iter(self.early.values()), None)
-        if early is not None and self.now - early.at > self._longest_parked:
-            return self._unmatched(early)
+        parked = next(iter(self.parked.values()), None)
+        if parked is not None and self.now - parked.at > self._longest_parked:
+            return self._unmatched(parked)
         return None
 
     def next_surplus(self) -> Decision | None:
         """The oldest example beyond those that may wait."""
-        if len(self.open) <= self._rules.max_waiting:
+        if len(self.waiting) <= self._rules.max_waiting:
             return None
-        return self._give_up(next(iter(self.open.values())), "evicted")
+        return self._give_up(next(iter(self.waiting.values())), "evicted")
 
-    def is_known(self, identity: str) -> bool:
+    def is_known(self, record_id: str) -> bool:
         """Whether an example of this id would be the second."""
-        return identity in self.open or identity in self.closed
+        return record_id in self.waiting or record_id in self.remembered
 
     def label(
-        self, identity: str, offset: int, label: LabelValue, carried: Carried | None
+        self, record_id: str, offset: int, label: LabelValue, carried: Carried | None
     ) -> Decision | None:
         """What a label that is not to be applied becomes; None: apply it to the open example."""
-        if identity in self.open:
+        if record_id in self.waiting:
             return None
-        if identity in self.closed:
-            first = self.closed[identity].label
+        if record_id in self.remembered:
+            first = self.remembered[record_id].label
             if first is None:
-                return _alone("expired", identity, offset, label, carried)
-            return Decision(_again(first, label), identity, None, offset, label)
-        if identity in self.early:
-            return Decision(_again(self.early[identity].label, label), identity, None, offset, label)
-        self.early[identity] = Early(identity, offset, label, self.now, self.here, carried)
-        self.early_classes[name_of(label)] += 1
+                return _alone("expired", record_id, offset, label, carried)
+            return Decision(_again(first, label), record_id, None, offset, label)
+        if record_id in self.parked:
+            return Decision(_again(self.parked[record_id].label, label), record_id, None, offset, label)
+        self.parked[record_id] = Parked(record_id, offset, label, self.now, self.here, carried)
+        self.parked_classes[name_of(label)] += 1
         predicted, features = (None, UNSET) if carried is None else (carried.predicted, Raw(carried.features))
-        return Decision("parked", identity, None, offset, label, predicted, self.now, features)
+        return Decision("parked", record_id, None, offset, label, predicted, self.now, features)
 
-    def meet(self, identity: str) -> Early | None:
+    def meet(self, record_id: str) -> Parked | None:
         """The early label of this id, which waits no longer; None where there is none."""
-        early = self.early.pop(identity, None)
-        if early is not None:
-            name = name_of(early.label)
-            self.early_classes[name] -= 1
-            if not self.early_classes[name]:
-                del self.early_classes[name]
-        return early
+        parked = self.parked.pop(record_id, None)
+        if parked is not None:
+            name = name_of(parked.label)
+            self.parked_classes[name] -= 1
+            if not self.parked_classes[name]:
+                del self.parked_classes[name]
+        return parked
 
     def surplus_label(self) -> Decision | None:
         """After one more was parked: the oldest, if that was one too many."""
-        if len(self.early) <= self._rules.max_parked:
+        if len(self.parked) <= self._rules.max_parked:
             return None
-        return self._unmatched(next(iter(self.early.values())))
+        return self._unmatched(next(iter(self.parked.values())))
 
-    def resolve(self, identity: str, label: LabelValue | None) -> None:
+    def resolve(self, record_id: str, label: LabelValue | None) -> None:
         """The id is decided for good, and remembered."""
-        self.open.pop(identity, None)
-        self.closed.pop(identity, None)
-        self.closed[identity] = Closed(label, self.here)
+        self.waiting.pop(record_id, None)
+        self.remembered.pop(record_id, None)
+        self.remembered[record_id] = Remembered(label, self.here)
         self._forget()
 
     def oldest_outcome(self) -> int | None:
         """The oldest `outcomes` offset that anything held here was written at."""
         first = (
-            next((entry.outcome_offset for entry in self.open.values()), None),
-            next((entry.outcome_offset for entry in self.early.values()), None),
-            next((entry.outcome_offset for entry in self.closed.values()), None),
+            next((entry.outcome_offset for entry in self.waiting.values()), None),
+            next((entry.outcome_offset for entry in self.parked.values()), None),
+            next((entry.outcome_offset for entry in self.remembered.values()), None),
         )
         return min((offset for offset in first if offset is not None), default=None)
 
-    def _give_up(self, entry: Open, outcome: Literal["expired", "evicted"]) -> Decision:
+    def _give_up(self, entry: Waiting, outcome: Literal["expired", "evicted"]) -> Decision:
         self.resolve(entry.id, None)
         return Decision(outcome, entry.id, entry.source)
 
-    def _unmatched(self, entry: Early) -> Decision:
+    def _unmatched(self, entry: Parked) -> Decision:
         self.meet(entry.id)
         return _alone("unmatched", entry.id, entry.offset, entry.label, entry.carried)
 
     def _forget(self) -> None:
-        while len(self.closed) > self._rules.remember:
-            self.closed.popitem(last=False)
+        while len(self.remembered) > self._rules.remember:
+            self.remembered.popitem(last=False)
 
 
 def _alone(
     outcome: Literal["expired", "unmatched"],
-    identity: str,
+    record_id: str,
     offset: int,
     label: LabelValue,
     carried: Carried | None,
 ) -> Decision:
     """A label whose example is not there: applied from what it carries itself, if it does."""
     if carried is None:
-        return Decision(outcome, identity, None, offset, label)
+        return Decision(outcome, record_id, None, offset, label)
     features, predicted = carried
-    return Decision("applied_late", identity, None, offset, label, predicted, None, Raw(features))
+    return Decision("applied_late", record_id, None, offset, label, predicted, None, Raw(features))
 
 
 def _again(first: LabelValue, label: LabelValue) -> Literal["duplicate", "conflict"]:

@@ -21,9 +21,9 @@ from operator import attrgetter
 
 from mistakebound.core.journal import Journal
 from mistakebound.core.ledger.entries import Parked, Remembered, Shared, Waiting
-from mistakebound.core.ledger.ordered_map import Fifo
+from mistakebound.core.ledger.ordered_map import OrderedMap
 from mistakebound.core.messages.labels import Carried, spelled
-from mistakebound.core.messages.schema import EXAMPLE_OUTCOMES, LABEL_OUTCOMES, Marks, Tallies, Tally
+from mistakebound.core.messages.schema import EXAMPLE_OUTCOMES, LABEL_OUTCOMES, RecoveryPoint, Tallies, Tally
 from mistakebound.settings import LabelSettings, LabelValue
 
 
@@ -62,9 +62,9 @@ class Ledger:
         self.predictions_end: Shared = 0
         """Offset that the next prediction will have, or lower."""
         self.outcomes_end: Shared = 0
-        self._waiting: Fifo[Waiting] = Fifo(attrgetter("source"))
-        self._parked: Fifo[Parked] = Fifo(attrgetter("offset"))
-        self._remembered: Fifo[Remembered] = Fifo(attrgetter("order"))
+        self._waiting: OrderedMap[Waiting] = OrderedMap(attrgetter("source"))
+        self._parked: OrderedMap[Parked] = OrderedMap(attrgetter("offset"))
+        self._remembered: OrderedMap[Remembered] = OrderedMap(attrgetter("order"))
         self.waiting: Mapping[str, Waiting] = self._waiting.entries
         """Examples without a label, in offset order."""
         self.parked: Mapping[str, Parked] = self._parked.entries
@@ -73,7 +73,7 @@ class Ledger:
         """Resolved ids, in the order resolved."""
         self._parked_classes: Counter[str] = Counter()
         self._scalars: Journal[_Scalars] = Journal()
-        self.quiet_until: float = -1.0
+        self.next_deadline: float = -1.0
         """Until then nothing becomes overdue; see `quiet`."""
 
     # --- what is held -----------------------------------------------------------------------------
@@ -83,8 +83,8 @@ class Ledger:
         """Classes of the parked labels, as tallies spell them."""
         return self._parked_classes.keys()
 
-    def quiet(self) -> bool:
-        """Whether nothing is overdue yet: to be asked at every record later than `quiet_until`, which it renews.
+    def nothing_overdue(self) -> bool:
+        """Whether nothing is overdue yet: to be asked at every record later than `next_deadline`, which it renews.
 
         Later entries are not older than the oldest ones, and only `rollback` and `restore` bring any back.
         """
@@ -92,7 +92,7 @@ class Ledger:
             return False
         waiting, parked = self._waiting.oldest(), self._parked.oldest()
         delay = inf if self.max_delay_ms is None else float(self.max_delay_ms)
-        self.quiet_until = min(
+        self.next_deadline = min(
             (self.stream_time if waiting is None else waiting.at) + delay,
             float((self.stream_time if parked is None else parked.at) + self.parking_ms),
         )
@@ -118,7 +118,7 @@ class Ledger:
         """The oldest parked label, if there are too many."""
         return self._parked.oldest() if len(self.parked) > self.max_parked else None
 
-    def marks(self) -> Marks:
+    def recovery_point(self) -> RecoveryPoint:
         """From where a rebuild must read to find all that is held. Lower is always safe.
 
         Entries made in the step that is being closed carry the ends known before it as their floors:
@@ -126,10 +126,10 @@ class Ledger:
         """
         waiting, parked, remembered = self._waiting.oldest(), self._parked.oldest(), self._remembered.oldest()
         oldest = [entry.outcomes_floor for entry in (waiting, parked, remembered) if entry is not None]
-        return Marks(
-            p=self.predictions_end if waiting is None else waiting.predictions_floor,
-            o=min([self.outcomes_end, *oldest]),
-            s=self.examples_next if waiting is None else waiting.source,
+        return RecoveryPoint(
+            predictions=self.predictions_end if waiting is None else waiting.predictions_floor,
+            outcomes=min([self.outcomes_end, *oldest]),
+            source=self.examples_next if waiting is None else waiting.source,
         )
 
     # --- transitions ------------------------------------------------------------------------------
@@ -138,9 +138,9 @@ class Ledger:
         """An example was predicted."""
         self._waiting.put(entry)
 
-    def park(self, identity: str, offset: int, label: LabelValue, carried: Carried | None) -> None:
+    def park(self, record_id: str, offset: int, label: LabelValue, carried: Carried | None) -> None:
         """A label came before its example."""
-        self._parked.put(Parked(identity, offset, label, self.stream_time, self.outcomes_end, carried))
+        self._parked.put(Parked(record_id, offset, label, self.stream_time, self.outcomes_end, carried))
         self._parked_classes[spelled(label)] += 1
 
     def restore(self, waiting: Iterable[Waiting], parked: Iterable[Parked]) -> None:
@@ -148,11 +148,11 @@ class Ledger:
         self._waiting.hold(waiting)
         self._parked.hold(parked)
         self._count_classes()
-        self.quiet_until = -1.0
+        self.next_deadline = -1.0
 
-    def unpark(self, identity: str) -> Parked:
+    def unpark(self, record_id: str) -> Parked:
         """The parked label leaves, for its example or for good."""
-        entry = self._parked.pop(identity)
+        entry = self._parked.pop(record_id)
         name = spelled(entry.label)
         self._parked_classes[name] -= 1
         if not self._parked_classes[name]:
@@ -162,19 +162,19 @@ class Ledger:
     def _count_classes(self) -> None:
         self._parked_classes = Counter(spelled(entry.label) for entry in self.parked.values())
 
-    def resolve(self, identity: str, label: LabelValue | None, outcomes_floor: Shared | None = None) -> None:
+    def resolve(self, record_id: str, label: LabelValue | None, outcomes_floor: Shared | None = None) -> None:
         """The id is decided for good: it stops waiting, and is remembered."""
-        if identity in self.waiting:
-            self._waiting.pop(identity)
-        self.remember(identity, label, self.outcomes_end if outcomes_floor is None else outcomes_floor)
+        if record_id in self.waiting:
+            self._waiting.pop(record_id)
+        self.remember(record_id, label, self.outcomes_end if outcomes_floor is None else outcomes_floor)
 
-    def remember(self, identity: str, label: LabelValue | None, outcomes_floor: Shared) -> None:
+    def remember(self, record_id: str, label: LabelValue | None, outcomes_floor: Shared) -> None:
         """Remember a resolved id, and forget the oldest beyond the limit."""
         remembered = self.remembered
-        if identity in remembered:
-            self._remembered.pop(identity)
+        if record_id in remembered:
+            self._remembered.pop(record_id)
         self.resolutions += 1
-        self._remembered.put(Remembered(identity, label, outcomes_floor, self.resolutions))
+        self._remembered.put(Remembered(record_id, label, outcomes_floor, self.resolutions))
         while len(remembered) > self.remember_at_most:
             oldest = self._remembered.oldest()
             assert oldest is not None
@@ -206,4 +206,4 @@ class Ledger:
         for entries in (self._waiting, self._parked, self._remembered):
             entries.rollback()
         self._count_classes()
-        self.quiet_until = -1.0
+        self.next_deadline = -1.0

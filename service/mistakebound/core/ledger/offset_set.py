@@ -4,7 +4,7 @@ _BITS = 12
 _MASK = (1 << _BITS) - 1
 
 
-class Offsets:
+class OffsetSet:
     """Grows only. An offset far from all others takes a block of its own, whatever its size."""
 
     def __init__(self) -> None:

@@ -17,7 +17,7 @@ FEW = 1_000
 """So many ids of entries that have left are no reason yet to look through all."""
 
 
-class Fifo(Generic[Entry]):
+class OrderedMap(Generic[Entry]):
     """Entries in the order in which they were put, each by its id."""
 
     def __init__(self, number: Callable[[Entry], int]) -> None:
@@ -34,23 +34,23 @@ class Fifo(Generic[Entry]):
 
     def put(self, entry: Entry) -> None:
         """It is the newest, or takes the place of one of its id."""
-        identity, entries, newest = entry.id, self.entries, self._journal.newest
-        before = entries.get(identity)
+        record_id, entries, newest = entry.id, self.entries, self._journal.newest
+        before = entries.get(record_id)
         if before is None:
-            self._order.append(identity)
-        entries[identity] = entry
+            self._order.append(record_id)
+        entries[record_id] = entry
         if newest is not None:
-            newest.append(identity if before is None else before)
+            newest.append(record_id if before is None else before)
 
-    def pop(self, identity: str) -> Entry:
+    def pop(self, record_id: str) -> Entry:
         """Raises KeyError where there is none."""
-        entry, left, newest = self.entries.pop(identity), self._left, self._journal.newest
+        entry, left, newest = self.entries.pop(record_id), self._left, self._journal.newest
         if newest is not None:
             newest.append(entry)
-        if self._order[0] == identity and identity not in left:
+        if self._order[0] == record_id and record_id not in left:
             self._order.popleft()
             return entry
-        left[identity] = left.get(identity, 0) + 1
+        left[record_id] = left.get(record_id, 0) + 1
         if len(left) > FEW + len(self.entries) // 4:
             self._look_through()
         return entry

@@ -16,12 +16,12 @@ from msgspec.json import decode
 from mistakebound.core.faults import BadLog
 from mistakebound.core.ledger.entries import Parked, Shared, Waiting
 from mistakebound.core.ledger.ledger import Ledger, zero
-from mistakebound.core.ledger.offset_set import Offsets
+from mistakebound.core.ledger.offset_set import OffsetSet
 from mistakebound.core.messages.labels import Carried
 from mistakebound.core.messages.schema import (
     Decision,
-    Marks,
     Outcomes,
+    RecoveryPoint,
     read_outcomes,
     read_prediction,
     read_source,
@@ -29,17 +29,17 @@ from mistakebound.core.messages.schema import (
 from mistakebound.core.records import Position, Record
 
 NEAR, NEAR_MS = 256, 1_000
-"""Offsets and stream time. Predictions that lie so near share a floor, hardly older than they are: a number of its
+"""OffsetSet and stream time. Predictions that lie so near share a floor, hardly older than they are: a number of its
 own would take 32 bytes of each entry."""
 
 
-def read_marks(position: Position) -> Marks:
-    """The marks in a committed position's metadata. Raises BadLog."""
+def read_recovery_point(position: Position) -> RecoveryPoint:
+    """The recovery point in a committed position's metadata. Raises BadLog."""
     try:
-        return decode(position.metadata, type=Marks)
+        return decode(position.metadata, type=RecoveryPoint)
     except (DecodeError, UnicodeError, RecursionError) as error:
         raise BadLog(
-            f"the committed offset's metadata {position.metadata!r} holds no marks ({error}); "
+            f"the committed offset's metadata {position.metadata!r} holds no recovery point ({error}); "
             "somebody has set the offsets: start with --resume-from-outcomes to go on from the newest outcomes; "
             "or another program commits for this group: choose another worker.group"
         ) from None
@@ -48,18 +48,18 @@ def read_marks(position: Position) -> Marks:
 def rebuild(
     ledger: Ledger,
     position: Position,
-    marks: Marks,
+    recovery_point: RecoveryPoint,
     epoch: int,
     predictions: Iterable[Record],
     outcomes: Iterable[Record],
 ) -> Ledger:
     """Bring `ledger` (empty, or a checkpoint's) to the committed position.
 
-    `predictions` from marks.p (or the checkpoint's end) and `outcomes` from marks.o on, both to the
+    `predictions` from the recovery point (or the checkpoint's end) on and `outcomes` likewise, both to the
     high watermark, and read once, `outcomes` first; `epoch` is the present one. Raises BadLog when the
     newest outcomes and the position, or a prediction, disagree.
     """
-    resolved = Offsets()
+    resolved = OffsetSet()
     parked = {entry.offset: entry for entry in ledger.parked.values()}
     predictions_end, outcomes_end = ledger.predictions_end, ledger.outcomes_end
     last: Outcomes | None = None
@@ -85,14 +85,14 @@ def rebuild(
             "it, or take another log.prefix and replay the inputs there"
         )
     floor: Shared = -NEAR
-    outcomes_floor: Shared = marks.o
+    outcomes_floor: Shared = recovery_point.outcomes
     updates: Shared = 0
     floor_at = 0
     held = {entry.source: entry for entry in ledger.waiting.values() if entry.source not in resolved}
     for record in predictions:
         source = read_source(record)
         predictions_end = record.offset + 1
-        if source >= marks.s and source not in resolved:
+        if source >= recovery_point.source and source not in resolved:
             if source >= position.examples:
                 raise BadLog(
                     f"{_place(record)} predicts example {source}, which no outcomes record counts; {_ONLY}"
@@ -149,7 +149,7 @@ def _apply(
     decision: Decision,
     offset: Shared,
     ledger: Ledger,
-    resolved: Offsets,
+    resolved: OffsetSet,
     parked: dict[int, Parked],
 ) -> None:
     label = decision.label

@@ -70,13 +70,13 @@ class InputReader:
             features = UNSET if prediction is UNSET else _resolve(whole, self._pointers.features, UNSET)
             features = features if features is UNSET else Raw(encode(features))
         plain = type(found_id) is str and 0 < len(found_id) <= SHORT_ID
-        identity = found_id if plain else _id(found_id, record)
+        record_id = found_id if plain else _id(found_id, record)
         if found is UNSET or found is None:
-            raise BadRecord("missing-label", f"no label for id {identity!r}; see messages.label")
+            raise BadRecord("missing-label", f"no label for id {record_id!r}; see messages.label")
         label = self._declared(found, "label", "unknown-label")
         if features is UNSET or prediction is UNSET:  # one without the other is no content of its own
-            return identity, label, None
-        return identity, label, self._carried(bytes(features), prediction)
+            return record_id, label, None
+        return record_id, label, self._carried(bytes(features), prediction)
 
     def _carried(self, features: bytes, prediction: Any) -> Carried | None:
         """Null counts as absent; but where classes are open a null prediction was published as such."""
@@ -150,18 +150,18 @@ def _id(found: Any, record: Record) -> str:
         if record.key is None:
             raise BadRecord("missing-id", "no id in the value and no key; see messages.id")
         try:
-            identity = record.key.decode()
+            record_id = record.key.decode()
         except UnicodeDecodeError:
             raise BadRecord("bad-id", "no id in the value, and the key is not UTF-8") from None
     elif type(found) is str:
-        identity = found
+        record_id = found
     elif type(found) is int:
-        identity = str(found)
+        record_id = str(found)
     else:
         raise BadRecord("bad-id", f"id is {encode(found).decode()[:60]}; send text or an integer")
-    size = len(identity.encode())
+    size = len(record_id.encode())
     if size == 0:
         raise BadRecord("missing-id", "the id is empty; see messages.id")
     if size > ID_BYTES:
         raise BadRecord("id-too-long", f"the id takes {size} bytes; at most {ID_BYTES} are allowed")
-    return identity
+    return record_id

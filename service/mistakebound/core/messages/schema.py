@@ -9,7 +9,7 @@ from copy import copy
 from typing import Any
 
 import msgspec
-from msgspec import UNSET, Raw, Struct, UnsetType
+from msgspec import UNSET, Raw, Struct, UnsetType, field
 
 from mistakebound.core.faults import BadLog
 from mistakebound.core.messages import features
@@ -95,12 +95,18 @@ class Inputs(Struct, frozen=True, gc=False):
     labels: int
 
 
-class Marks(Struct, frozen=True, gc=False):
-    """From where a rebuild reads: `predictions` from p (ignoring source < s), `outcomes` from o."""
+class RecoveryPoint(
+    Struct, frozen=True, gc=False, rename={"predictions": "p", "outcomes": "o", "source": "s"}
+):
+    """Where a rebuild begins to read: the next offsets of `predictions` and `outcomes`.
 
-    p: int
-    o: int
-    s: int
+    Predictions of examples before `source` are ignored. Lower offsets are always safe. On the wire it is called
+    `marks`, with the fields p, o and s.
+    """
+
+    predictions: int
+    outcomes: int
+    source: int
 
 
 EXAMPLE_OUTCOMES = ("labelled", "expired", "evicted", "duplicate", "invalid")
@@ -148,7 +154,7 @@ class Tallies(Struct):
 
 
 class Outcomes(Struct, frozen=True, omit_defaults=True, gc=False):
-    """The decisions of one turn (one step's work on one partition), in order, in one or more parts.
+    """The decisions of one partition step, in order, in one or more parts.
 
     The last part alone has `order` (run lengths of examples and labels consumed, examples first),
     `at`, `inputs`, `marks` and `tallies`.
@@ -160,7 +166,7 @@ class Outcomes(Struct, frozen=True, omit_defaults=True, gc=False):
     order: list[int] | None = None
     at: int | None = None
     inputs: Inputs | None = None
-    marks: Marks | None = None
+    recovery_point: RecoveryPoint | None = field(default=None, name="marks")
     tallies: Tallies | None = None
 
 

@@ -13,7 +13,7 @@ import msgspec
 from mistakebound.core.messages.schema import Epoch
 from mistakebound.core.reporting.report import Report
 from mistakebound.core.reporting.settings_diff import changes
-from mistakebound.core.step.explained import MistakeTold
+from mistakebound.core.step.explained import ExplainedMistake
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
@@ -159,7 +159,7 @@ class WorkerStatus:
     window_margin_upper_bound: float | None
     """`margin_upper_bound` on the newest updates alone."""
     declared_margin: float | None
-    mistakes: tuple[MistakeTold, ...]
+    mistakes: tuple[ExplainedMistake, ...]
     """The newest, newest first; of one step the first few of each partition, and
     fewer where they come by the thousand."""
     history: tuple[History, ...]

@@ -1,7 +1,7 @@
-"""What a turn counts: for its partition's tallies, of life and of the epoch, and for the step's facts.
+"""What a partition step counts: for its partition's tallies, of life and of the epoch, and for the step's facts.
 
-Most of it is the same for all three, and is read off the decisions when the turn closes. Only what a later
-record of the same turn asks for is kept up as it happens: the classes seen, and their majority.
+Most of it is the same for all three, and is read off the decisions when the partition step closes. Only what a later
+record of the same partition step asks for is kept up as it happens: the classes seen, and their majority.
 """
 
 from collections import Counter, defaultdict
@@ -10,7 +10,7 @@ from typing import cast
 
 from mistakebound.core.messages.labels import spelled
 from mistakebound.core.messages.schema import Decision, Tallies
-from mistakebound.core.step.explained import MistakeTold
+from mistakebound.core.step.explained import ExplainedMistake
 from mistakebound.core.step.facts import Direction, ExampleOutcome, LabelOutcome, StepFacts, Stream
 from mistakebound.settings import LabelValue
 
@@ -19,7 +19,7 @@ class StepCounts:
     """What a step counts while it runs: what `facts` are made of."""
 
     def __init__(self) -> None:
-        self.mistakes_told: list[MistakeTold] = []
+        self.explained_mistakes: list[ExplainedMistake] = []
         self.consumed: defaultdict[Stream, int] = defaultdict(int)
         self.rejected: defaultdict[tuple[Stream, str], int] = defaultdict(int)
         self.predicted: defaultdict[str, int] = defaultdict(int)
@@ -49,12 +49,12 @@ class StepCounts:
             margins=self.margins,
             predicted_record_ms=self.predicted_record_ms,
             newest_record_ms=self.newest,
-            mistakes_told=self.mistakes_told,
+            explained_mistakes=self.explained_mistakes,
         )
 
 
 class Counting:
-    """One turn's counts. Nothing is in the tallies for certain before `close`."""
+    """One partition step's counts. Nothing is in the tallies for certain before `close`."""
 
     def __init__(self, tallies: Tallies, counts: StepCounts, negative: LabelValue | None) -> None:
         """`negative`: the second of two classes, which always-the-majority predicts first."""

@@ -13,7 +13,7 @@ from mistakebound.core.ledger.entries import Waiting
 from mistakebound.core.linear.linear import Linear
 from mistakebound.core.messages.features import Features
 from mistakebound.core.model.model import Model
-from mistakebound.core.step.explained import MistakeTold, Term
+from mistakebound.core.step.explained import ExplainedMistake, Term
 from mistakebound.settings import LabelValue
 
 SHOWN = 8
@@ -21,14 +21,14 @@ SHOWN = 8
 MOST_TERMS = 1_000
 """Scores of single features that one step may cost."""
 MOST_TOLD = 10
-"""Mistakes that one turn tells."""
+"""Mistakes that one partition step tells."""
 
 
 class Explaining:
-    """One turn's mistakes, in `told`, oldest first: the first few, as far as `allowance` scores go."""
+    """One partition step's mistakes, in `told`, oldest first: the first few, as far as `allowance` scores go."""
 
     def __init__(self, allowance: int) -> None:
-        self.told: list[MistakeTold] = []
+        self.told: list[ExplainedMistake] = []
         self._left = allowance
 
     def mistake(
@@ -48,7 +48,7 @@ class Explaining:
 
 def explain(
     model: Model, partition: int, entry: Waiting, label: LabelValue, at: int, left: int
-) -> tuple[MistakeTold, int] | None:
+) -> tuple[ExplainedMistake, int] | None:
     """The mistake as the present model sees it, and how many scores were taken. None: more than are `left`,
     and not more than a whole step is allowed."""
     try:
@@ -65,7 +65,7 @@ def explain(
     if lead is not None and offset is not None:
         parts = [Term(name, value, lead.of(((name, value),)) - offset) for name, value in x]
         terms = sorted((term for term in parts if term.contribution), key=_size)
-    told = MistakeTold(
+    told = ExplainedMistake(
         entry.id,
         partition,
         entry.predicted,

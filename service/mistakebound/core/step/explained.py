@@ -16,7 +16,7 @@ class Term:
 
 
 @dataclass(frozen=True, slots=True)
-class MistakeTold:
+class ExplainedMistake:
     """A published prediction that differed from its label, as the model saw it when the label came.
 
     That is before it learned from the label; the model that predicted may have been an older one.

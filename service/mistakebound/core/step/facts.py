@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
-from mistakebound.core.step.explained import MistakeTold
+from mistakebound.core.step.explained import ExplainedMistake
 
 Stream = Literal["examples", "labels"]
 Direction = Literal["promote", "demote"]
@@ -45,7 +45,7 @@ class StepFacts:
     """For each prediction: its example's record time; without those that have none."""
     newest_record_ms: Mapping[Stream, int] = field(default_factory=dict)
     """Largest record time consumed; a stream whose records have none is missing."""
-    mistakes_told: Sequence[MistakeTold] = ()
+    explained_mistakes: Sequence[ExplainedMistake] = ()
     """The first few mistakes of each partition, oldest first, where the step was asked to explain any."""
 
 

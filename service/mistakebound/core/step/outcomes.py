@@ -1,10 +1,10 @@
-"""A turn's decisions as records of `outcomes`: one, or as many parts as fit the topic."""
+"""A partition step's decisions as records of `outcomes`: one, or as many parts as fit the topic."""
 
 from collections.abc import Iterator, Sequence
 
 from mistakebound.core.ledger.ledger import Ledger
 from mistakebound.core.messages.dead_letters import record_bytes
-from mistakebound.core.messages.schema import Decision, Inputs, Marks, Outcomes, Version, encode
+from mistakebound.core.messages.schema import Decision, Inputs, Outcomes, RecoveryPoint, Version, encode
 from mistakebound.core.records import Outgoing
 
 MOST_PARTS = 10**9
@@ -16,12 +16,12 @@ def written(
     decisions: list[Decision],
     order: list[int],
     ledger: Ledger,
-    marks: Marks,
+    recovery_point: RecoveryPoint,
     largest: int,
 ) -> Iterator[Outgoing]:
     """The records, in order, each of at most `largest` bytes; the last one carries the summary.
 
-    `model`: the version when the turn began; `ledger`: as it is at its end.
+    `model`: the version when the partition step began; `ledger`: as it is at its end.
     """
 
     def last(part: int, rest: list[Decision]) -> bytes:
@@ -33,7 +33,7 @@ def written(
                 order=order,
                 at=ledger.stream_time,
                 inputs=Inputs(ledger.examples_next, ledger.labels_next),
-                marks=marks,
+                recovery_point=recovery_point,
                 tallies=ledger.tallies,
             )
         )

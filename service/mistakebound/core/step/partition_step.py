@@ -1,4 +1,4 @@
-"""A turn: a step's work on one partition, record after record, every decision written down in order.
+"""A partition step: a step's work on one partition, record after record, every decision written down in order.
 
 What is decided here is decided once. `outcomes` keeps it, with the label's value, so a rebuild applies
 and never decides again; an update is decided in `_due`, and nowhere else.
@@ -43,7 +43,7 @@ class _Due(NamedTuple):
     """The present version, before this label is counted."""
 
 
-class Turn:
+class PartitionStep:
     """One partition's share of a step."""
 
     def __init__(self, state: State, partition: int, counts: StepCounts, explain: int = 0) -> None:
@@ -79,7 +79,7 @@ class Turn:
             time_ms = record.timestamp_ms
             if time_ms > ledger.stream_time:  # noqa: PLR1730 - a call for each record would be dear
                 ledger.stream_time = time_ms
-            if ledger.stream_time > ledger.quiet_until and not ledger.quiet():
+            if ledger.stream_time > ledger.next_deadline and not ledger.nothing_overdue():
                 allowance = self._clear_away(allowance, room)
                 if allowance <= 0:  # the record waits for the next step, at the time that it brought
                     merge.put_back(record)
@@ -107,25 +107,25 @@ class Turn:
         self.bytes += len(record.value or b"")
 
     def close(self, outputs: list[Outgoing]) -> Position:
-        """Add this turn's records to the step's, `outcomes` last; returns where the partition stands."""
-        ledger, marks = self.ledger, self.ledger.marks()
+        """Add this partition step's records to the step's, `outcomes` last; returns where the partition stands."""
+        ledger, recovery_point = self.ledger, self.ledger.recovery_point()
         self.counting.close(self.decisions, sum(self.order[0::2]), sum(self.order[1::2]))
         streams: tuple[Stream, Stream] = ("examples", "labels")
         for stream, newest in zip(streams, self.newest, strict=True):
             if newest >= self.counts.newest.get(stream, 0):
                 self.counts.newest[stream] = newest
         outputs += self.outputs
-        self.counts.mistakes_told += self.explaining.told
+        self.counts.explained_mistakes += self.explaining.told
         outputs += written(
             self.partition,
             self.began_with,
             self.decisions,
             self.order,
             ledger,
-            marks,
+            recovery_point,
             self.state.limits.outcomes,
         )
-        return Position(ledger.examples_next, ledger.labels_next, encode(marks).decode())
+        return Position(ledger.examples_next, ledger.labels_next, encode(recovery_point).decode())
 
     def _consume(self, record: Record, time_ms: int) -> None:
         is_label = record.topic == "labels"
@@ -151,18 +151,18 @@ class Turn:
 
     def _example(self, record: Record, offset: int, time_ms: int) -> None:
         model, ledger = self.model, self.ledger
-        identity, raw = self.reader.example(record)
+        record_id, raw = self.reader.example(record)
         x = model.features(raw)
         self.sizes.check(record, raw)
-        if identity in ledger.waiting or identity in ledger.remembered:
-            self.decisions.append(Decision("duplicate", identity, offset))
+        if record_id in ledger.waiting or record_id in ledger.remembered:
+            self.decisions.append(Decision("duplicate", record_id, offset))
             return
         score = model.score(x)
         predicted = model.predict(score)
         one, many = (score, UNSET) if isinstance(score, float) else (UNSET, score)
         prediction = encode(
             Prediction(
-                id=identity,
+                id=record_id,
                 prediction=predicted,
                 score=one,
                 scores=many,
@@ -174,7 +174,7 @@ class Turn:
         )
         self._write(Outgoing("predictions", self.partition, record.key, prediction, record.headers))
         entry = Waiting(
-            identity,
+            record_id,
             offset,
             ledger.stream_time,
             predicted,
@@ -190,8 +190,8 @@ class Turn:
         self.counts.margins.append(confidence(score))
         if time_ms >= 0:
             self.counts.predicted_record_ms.append(time_ms)
-        if identity in ledger.parked:
-            early = ledger.unpark(identity)
+        if record_id in ledger.parked:
+            early = ledger.unpark(record_id)
             self._apply(entry, early.offset, early.label)
 
     def _give_up(self, entry: Waiting, outcome: Literal["expired", "evicted"]) -> None:
@@ -202,37 +202,37 @@ class Turn:
 
     def _label(self, record: Record, offset: int, time_ms: int) -> None:
         ledger = self.ledger
-        identity, label, carried = self.reader.label(record)
+        record_id, label, carried = self.reader.label(record)
         new_class = self._must_be_few(label)
         if carried is not None:  # checked whether or not it is needed: what a record is worth is its own
             self.model.features(carried.features)
             self.sizes.check_carried(carried.features)
         if new_class is not None:
             self.sizes.check_classes(*new_class, self.state.settings.batch.max_records)
-        waiting = ledger.waiting.get(identity)
+        waiting = ledger.waiting.get(record_id)
         if waiting is not None:
             if time_ms >= 0:
                 self.counts.label_delays.append(max(0, time_ms - waiting.at) / 1000)
             self._apply(waiting, offset, label)
             return
-        resolved = ledger.remembered.get(identity)
+        resolved = ledger.remembered.get(record_id)
         if resolved is not None and resolved.label is None:
             if carried is not None:
-                self._apply_late(identity, offset, label, carried)
+                self._apply_late(record_id, offset, label, carried)
             else:
-                self._decide_label("expired", identity, offset, label)
+                self._decide_label("expired", record_id, offset, label)
             return
-        known = resolved or ledger.parked.get(identity)
+        known = resolved or ledger.parked.get(record_id)
         if known is not None:
             again: LabelOutcome = "duplicate" if known.label == label else "conflict"
-            self._decide_label(again, identity, offset, label)
+            self._decide_label(again, record_id, offset, label)
             return
-        ledger.park(identity, offset, label, carried)
+        ledger.park(record_id, offset, label, carried)
         self.bytes += 0 if carried is None else len(carried.features)
         self.decisions.append(
             Decision(
                 "parked",
-                identity,
+                record_id,
                 None,
                 offset,
                 label,
@@ -263,14 +263,14 @@ class Turn:
             Decision("applied", entry.id, entry.source, label_offset, label, entry.predicted)
         )
 
-    def _apply_late(self, identity: str, label_offset: int, label: LabelValue, carried: Carried) -> None:
+    def _apply_late(self, record_id: str, label_offset: int, label: LabelValue, carried: Carried) -> None:
         """From the label record's own content: what epoch made that prediction is not known."""
         features, predicted = carried
-        entry = Waiting(identity, label_offset, self.ledger.stream_time, predicted, NO_EPOCH, features, 0, 0)
+        entry = Waiting(record_id, label_offset, self.ledger.stream_time, predicted, NO_EPOCH, features, 0, 0)
         self.bytes += len(features)
         self._judge(entry, label, late=True)
         self.decisions.append(
-            Decision("applied_late", identity, None, label_offset, label, predicted, None, Raw(features))
+            Decision("applied_late", record_id, None, label_offset, label, predicted, None, Raw(features))
         )
 
     def _judge(self, entry: Waiting, label: LabelValue, *, late: bool = False) -> None:
@@ -326,16 +326,16 @@ class Turn:
             must, predicted, behind = mistaken, entry.predicted, model.folded() - entry.updates
         return _Due(x, predicted, behind, model.version()) if must else None
 
-    def _unmatched(self, identity: str) -> None:
+    def _unmatched(self, record_id: str) -> None:
         """No example came for a parked label."""
-        entry = self.ledger.unpark(identity)
+        entry = self.ledger.unpark(record_id)
         if entry.carried is not None:
             self._apply_late(entry.id, entry.offset, entry.label, entry.carried)
         else:
             self._decide_label("unmatched", entry.id, entry.offset, entry.label)
 
-    def _decide_label(self, outcome: LabelOutcome, identity: str, offset: int, label: LabelValue) -> None:
-        self.decisions.append(Decision(outcome, identity, None, offset, label))
+    def _decide_label(self, outcome: LabelOutcome, record_id: str, offset: int, label: LabelValue) -> None:
+        self.decisions.append(Decision(outcome, record_id, None, offset, label))
 
     # --- both -------------------------------------------------------------------------------------
 

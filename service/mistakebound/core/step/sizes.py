@@ -17,11 +17,11 @@ FIXED_BYTES = 400
 COUNT_BYTES = 13
 """A count of one partition, at most."""
 SUMMARY_BYTES = len(encode(Tallies(zero(), zero()))) + 40 * COUNT_BYTES + 400
-"""The last `outcomes` record of a turn without classes, versions, decisions and `order`: 36 counts and names."""
+"""The last `outcomes` record of a partition step without classes, versions, decisions and `order`: 36 counts and names."""
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class SizeLimits:
     """Largest record, in bytes, that each output topic is sure to take."""
 
     predictions: int = 1_000_000
@@ -33,7 +33,7 @@ class Limits:
 class Sizes:
     """What a prediction or update of this model can take beside the example's own bytes, at most."""
 
-    def __init__(self, model: Model, limits: Limits) -> None:
+    def __init__(self, model: Model, limits: SizeLimits) -> None:
         self._limits = limits
         self._version = PER_PARTITION_BYTES * model.partitions
         # An id of control characters is escaped six-fold; labels are the true and the predicted one.

@@ -7,7 +7,7 @@ from mistakebound.core.ledger.ledger import Ledger
 from mistakebound.core.model.model import Model
 from mistakebound.core.records import Topic
 from mistakebound.core.step.facts import PartitionTotals
-from mistakebound.core.step.sizes import Limits
+from mistakebound.core.step.sizes import SizeLimits
 from mistakebound.settings import Settings
 
 
@@ -18,7 +18,7 @@ class State:
     settings: Settings
     model: Model
     ledgers: dict[int, Ledger]
-    limits: Limits = field(default_factory=Limits)
+    limits: SizeLimits = field(default_factory=SizeLimits)
 
     def rollback(self, partitions: Collection[int]) -> None:
         """Take back the last step, which touched these partitions; a second time, the one before it."""

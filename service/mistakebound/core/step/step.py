@@ -11,7 +11,7 @@ from mistakebound.core.records import Outgoing, Position, Transaction
 from mistakebound.core.step.counting import StepCounts
 from mistakebound.core.step.facts import PartitionTotals, StepFacts
 from mistakebound.core.step.merge import Merge, Side
-from mistakebound.core.step.partition_step import Turn
+from mistakebound.core.step.partition_step import PartitionStep
 from mistakebound.core.step.state import State
 
 
@@ -51,9 +51,9 @@ def step(
     allowance = max(1, max_records // len(partitions))
     room = state.settings.batch.max_bytes // len(partitions)
     for partition in partitions:
-        turn = Turn(state, partition, counts, explain // len(partitions))
-        turn.run(merge, drained, allowance, room)
-        positions[partition] = turn.close(outputs)
+        of_partition = PartitionStep(state, partition, counts, explain // len(partitions))
+        of_partition.run(merge, drained, allowance, room)
+        positions[partition] = of_partition.close(outputs)
     return Step(
         Transaction(outputs, positions),
         counts.facts(),

@@ -4,7 +4,7 @@ Guarantees:
 
 1. The reason of every failed connection is kept, by the address that failed.
 2. Once every address of `log.url` has turned the client away for a reason that does not pass by itself
-   (a certificate, a password), the client's making fails at once with `TurnedAway`, in words that name
+   (a certificate, a password), the client's making fails at once with `AuthRefused`, in words that name
    the setting and the remedy. Anything else is tried until the time is over.
 """
 
@@ -33,7 +33,7 @@ _REVOKED = 23
 """Codes of OpenSSL's X509_V_ERR, as `SSLCertVerificationError.verify_code` has them."""
 
 
-class TurnedAway(KafkaError):  # type: ignore[misc]
+class AuthRefused(KafkaError):  # type: ignore[misc]
     """Every broker asked has refused this client, for a reason that only a change of settings mends."""
 
 
@@ -99,7 +99,7 @@ class Noting(KafkaConnectionManager):  # type: ignore[misc]
         # have refused is there no way in.
         everywhere = all(server.node_id in self._reasons for server in self._servers)
         if everywhere and self.cluster.is_bootstrap(node_id):
-            raise TurnedAway(self._reasons[node_id])
+            raise AuthRefused(self._reasons[node_id])
 
     def _watch(self, node_id: Any, connection: Any) -> None:
         def failed(error: Any) -> None:
@@ -147,7 +147,7 @@ _SASL = {
 
 def refusal(error: BaseException) -> str | None:
     """What a refusal means, and what to do; None for errors that may pass by themselves."""
-    if isinstance(error, TurnedAway):
+    if isinstance(error, AuthRefused):
         return str(error.args[0])
     if type(error) in _SASL:
         return _SASL[type(error)]

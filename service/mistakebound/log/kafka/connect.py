@@ -19,7 +19,7 @@ from kafka import KafkaAdminClient, KafkaConsumer, KafkaProducer, TopicPartition
 from kafka.coordinator.assignors.range import RangePartitionAssignor
 
 from mistakebound.core.records import TOPICS, Topic
-from mistakebound.log.kafka.auth_errors import TurnedAway, noting_client
+from mistakebound.log.kafka.auth_errors import AuthRefused, noting_client
 from mistakebound.log.kafka.options import checked
 from mistakebound.log.protocol import Misconfigured, Refused, Unreachable
 from mistakebound.settings import Settings
@@ -151,7 +151,7 @@ class Connection:
     def _not_made(self, error: Exception, lasts: list[str], options: Mapping[str, Any]) -> Exception:
         servers = ",".join(self.servers)
         match error:
-            case TurnedAway():
+            case AuthRefused():
                 return Unreachable(f"cannot connect to Kafka at {servers}: {error.args[0]}")
             case kafka_errors.KafkaTimeoutError():
                 seconds = options["bootstrap_timeout_ms"] / 1000

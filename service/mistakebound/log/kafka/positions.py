@@ -1,4 +1,4 @@
-"""The group's committed positions: one offset for each input, and the marks beside the first."""
+"""The group's committed positions: one offset for each input, and the recovery point beside the first."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any

@@ -1,6 +1,6 @@
 """The log in one sqlite file, or in memory: real transactions, one worker, readers beside it.
 
-Made for a laptop, tests and the demo; it keeps every promise of `mistakebound.log.protocol`. Offsets are dense
+Made for a laptop, tests and the demo; it keeps every promise of `mistakebound.log.protocol`. OffsetSet are dense
 from 0, nothing is ever deleted, and one session owns all partitions (a newer one fences it).
 """
 

@@ -20,7 +20,7 @@ from urllib.parse import quote
 import structlog
 
 from mistakebound.worker.checkpoints.envelope import InvalidCheckpointError, head, parse, summary_of
-from mistakebound.worker.checkpoints.store import REJECTED, SUFFIX, CheckpointError, Shelf
+from mistakebound.worker.checkpoints.store import REJECTED, SUFFIX, CheckpointError, CheckpointStore
 
 KEPT = 2
 HEAD_BYTES = 262_144
@@ -40,7 +40,7 @@ class Name(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Checkpoint:
+class StoredCheckpoint:
     """One valid checkpoint, as read."""
 
     name: str
@@ -58,10 +58,10 @@ class Head:
     summary: Mapping[str, Any]
 
 
-class Checkpoints:
+class Catalog:
     """The checkpoints of one group, written and set aside as one of its slots."""
 
-    def __init__(self, shelf: Shelf, group: str, slot: str) -> None:
+    def __init__(self, shelf: CheckpointStore, group: str, slot: str) -> None:
         self.shelf = shelf
         self._group = _clean(group) + "_"
         self._own = f"{self._group}{_clean(slot)}_"
@@ -87,13 +87,13 @@ class Checkpoints:
         """This slot's checkpoints, newest first, valid or not."""
         return [each.text for each in self._named() if each.owner == self._own]
 
-    def read(self, name: str) -> Checkpoint:
+    def read(self, name: str) -> StoredCheckpoint:
         """Raises InvalidCheckpointError, FileNotFoundError, OSError, CheckpointError."""
         content, written_at_s = self.shelf.read(name)
         payload, summary = parse(content)
-        return Checkpoint(name, payload, summary, written_at_s)
+        return StoredCheckpoint(name, payload, summary, written_at_s)
 
-    def valid(self) -> Iterator[Checkpoint]:
+    def valid(self) -> Iterator[StoredCheckpoint]:
         """This slot's valid ones, newest first; what is not valid is set aside on the way.
 
         A caller that cannot use what it gets calls `set_aside` and takes the next. Raises CheckpointError
@@ -109,7 +109,7 @@ class Checkpoints:
             else:
                 yield checkpoint
 
-    def newest_valid(self) -> Checkpoint | None:
+    def newest_valid(self) -> StoredCheckpoint | None:
         """The newest valid one; None without any. Raises CheckpointError when the shelf is unreadable."""
         return next(self.valid(), None)
 

@@ -18,8 +18,8 @@ TEMPORARY = ".tmp"
 _NO_LINKS = {errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK}
 
 
-class Folder:
-    """A `Shelf`; made when it is first needed."""
+class LocalCheckpointStore:
+    """A `CheckpointStore`; made when it is first needed."""
 
     def __init__(self, path: str | Path) -> None:
         self._path = Path(path)

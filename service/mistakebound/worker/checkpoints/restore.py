@@ -19,7 +19,7 @@ from mistakebound.settings import Settings
 from mistakebound.worker.checkpoints import catalog
 from mistakebound.worker.assignment import Frozen, Start
 from mistakebound.worker.checkpoints.envelope import InvalidCheckpointError
-from mistakebound.worker.checkpoints.catalog import Checkpoints, Head
+from mistakebound.worker.checkpoints.catalog import Catalog, Head
 from mistakebound.worker.metrics.metrics import Metrics
 from mistakebound.worker.checkpoints.store import CheckpointError
 
@@ -29,12 +29,12 @@ WORTH_RECORDS = 1_000
 _log = structlog.get_logger(__name__)
 
 
-class Shortcuts:
+class Restore:
     """The checkpoints of this log's group, as one slot sees them. Without a shelf there are none."""
 
-    def __init__(self, log: Log, settings: Settings, store: Checkpoints | None, metrics: Metrics) -> None:
+    def __init__(self, log: Log, settings: Settings, store: Catalog | None, metrics: Metrics) -> None:
         self._log, self._settings, self._store, self._metrics = log, settings, store, metrics
-        self._current: catalog.Checkpoint | None = None
+        self._current: catalog.StoredCheckpoint | None = None
 
     def usable(self) -> Iterator[Checkpoint]:
         """Whole checkpoints to start from. The caller rejects one that it cannot use, and takes the next.
@@ -76,7 +76,7 @@ class Shortcuts:
             self._unreadable(error)
         return found
 
-    def _found(self, store: Checkpoints, began: float) -> Iterator[catalog.Checkpoint]:
+    def _found(self, store: Catalog, began: float) -> Iterator[catalog.StoredCheckpoint]:
         try:
             farther = self._farther(list(self._heads(store, began)))
             if farther is not None:
@@ -88,7 +88,7 @@ class Shortcuts:
         except CheckpointError as error:
             self._unreadable(error)
 
-    def _heads(self, store: Checkpoints, began: float) -> Iterator[Head]:
+    def _heads(self, store: Catalog, began: float) -> Iterator[Head]:
         """As many as can be read in the time that one answer may take."""
         for found in store.heads():
             yield found
@@ -104,7 +104,7 @@ class Shortcuts:
         lag = self._settings.checkpoint.every_updates if own != (0, 0) else 0
         return name if epoch > own[0] or (epoch == own[0] and updates > own[1] + lag) else None
 
-    def _borrowed(self, store: Checkpoints, name: str, topics: Mapping[str, str]) -> dict[int, Frozen]:
+    def _borrowed(self, store: Catalog, name: str, topics: Mapping[str, str]) -> dict[int, Frozen]:
         try:
             found = self._decoded(store.read(name), topics)
         except (InvalidCheckpointError, BadSnapshot, OSError) as error:
@@ -112,7 +112,7 @@ class Shortcuts:
             return {}
         return {p: Frozen(found.model.epoch, ledger) for p, ledger in found.ledgers.items()}
 
-    def _decoded(self, found: catalog.Checkpoint, topics: Mapping[str, str]) -> Checkpoint:
+    def _decoded(self, found: catalog.StoredCheckpoint, topics: Mapping[str, str]) -> Checkpoint:
         """Raises BadSnapshot."""
         checkpoint = decode_checkpoint(found.payload)
         check_belongs(checkpoint, self._settings.group, topics, self._log.partitions)

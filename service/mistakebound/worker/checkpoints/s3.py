@@ -24,8 +24,8 @@ MOST_TOLD = 300
 _T = TypeVar("_T")
 
 
-class Bucket:
-    """A `Shelf`. The bucket itself must exist."""
+class S3CheckpointStore:
+    """A `CheckpointStore`. The bucket itself must exist."""
 
     def __init__(self, bucket: str, prefix: str, timeout_s: float) -> None:
         """Nothing is asked of the store. Raises CheckpointError where the environment is no configuration."""

@@ -8,12 +8,12 @@ from mistakebound.core.checkpoint import encode_checkpoint, freeze, settings_dig
 from mistakebound.core.checkpoint import Checkpoint
 from mistakebound.log.protocol import Log
 from mistakebound.settings import Settings
-from mistakebound.worker.assignment import Held, epochs_of
-from mistakebound.worker.checkpoints.catalog import Checkpoints
+from mistakebound.worker.assignment import WorkerState, epochs_of
+from mistakebound.worker.checkpoints.catalog import Catalog
 from mistakebound.worker.metrics.metrics import Metrics
-from mistakebound.worker.checkpoints.open_store import shelf_at
-from mistakebound.worker.checkpoints.restore import Shortcuts, summary_of, topic_ids
-from mistakebound.worker.checkpoints.writer import Writing, Written
+from mistakebound.worker.checkpoints.open_store import open_store
+from mistakebound.worker.checkpoints.restore import Restore, summary_of, topic_ids
+from mistakebound.worker.checkpoints.writer import CheckpointWriter, Written
 
 FINISH_S = 4.0
 """How long a drain waits for the shelf: less than the drain itself is given."""
@@ -21,7 +21,7 @@ FINISH_S = 4.0
 _log = structlog.get_logger(__name__)
 
 
-class Checkpointing:
+class CheckpointSchedule:
     """Writes after enough updates, or enough time with any step in it; at most one is lost, and only time.
 
     What it writes is taken between two steps; writing it is another thread's work. A shelf that can no longer
@@ -31,8 +31,8 @@ class Checkpointing:
     def __init__(self, log: Log, settings: Settings, slot: str, metrics: Metrics) -> None:
         """Raises CheckpointError when a folder cannot be written to at the start; a store may be away."""
         self._settings, self._metrics, self._log = settings, metrics, log
-        self._checkpoints: Checkpoints | None = None
-        self._writing: Writing | None = None
+        self._checkpoints: Catalog | None = None
+        self._writing: CheckpointWriter | None = None
         self._under_way = (0, 0)
         """Updates and steps that are new in the one being written."""
         self._updates = 0
@@ -41,10 +41,10 @@ class Checkpointing:
         self._began_s = time.monotonic()
         rules = settings.checkpoint
         if rules.url:
-            shelf = shelf_at(rules.url, rules.timeout.total_seconds())
-            self._checkpoints = Checkpoints(shelf, settings.group, slot)
+            shelf = open_store(rules.url, rules.timeout.total_seconds())
+            self._checkpoints = Catalog(shelf, settings.group, slot)
             self._checkpoints.prepare()
-        self.shortcuts = Shortcuts(log, settings, self._checkpoints, metrics)
+        self.shortcuts = Restore(log, settings, self._checkpoints, metrics)
 
     def committed(self, updates: int) -> None:
         """A transaction was committed, with so many updates."""
@@ -52,7 +52,7 @@ class Checkpointing:
         self._steps += 1
         self._metrics.checkpoint_pending(self._updates)
 
-    def consider(self, held: Held | None) -> None:
+    def consider(self, held: WorkerState | None) -> None:
         """Begin one if it is time and none is under way. All that is held must be committed."""
         self._collect(0.0)
         rules = self._settings.checkpoint
@@ -61,7 +61,7 @@ class Checkpointing:
         if self._writing is None and (enough or (self._steps > 0 and overdue)):
             self._begin(held)
 
-    def finish(self, held: Held | None) -> None:
+    def finish(self, held: WorkerState | None) -> None:
         """Write one, if anything happened since the last, and wait for it: 4 s at most."""
         deadline = time.monotonic() + FINISH_S
         self._collect(FINISH_S)
@@ -72,13 +72,13 @@ class Checkpointing:
             _log.warning("checkpoint_abandoned", after_s=FINISH_S, updates=self._updates)
             self._metrics.checkpoint_failed()
 
-    def _begin(self, held: Held | None) -> None:
+    def _begin(self, held: WorkerState | None) -> None:
         if self._checkpoints is None or held is None or self._steps == 0:
             return
         self._began_s = time.monotonic()
         self._under_way = self._updates, self._steps
         made = self._checkpoint(held)
-        self._writing = Writing(self._checkpoints, encode_checkpoint(made), summary_of(made))
+        self._writing = CheckpointWriter(self._checkpoints, encode_checkpoint(made), summary_of(made))
 
     def _collect(self, wait_s: float) -> None:
         """See how the write under way has ended, if it has."""
@@ -99,7 +99,7 @@ class Checkpointing:
         self._metrics.checkpointed(ended.duration_s, ended.bytes, ended.at_s)
         self._metrics.checkpoint_pending(self._updates)
 
-    def _checkpoint(self, held: Held) -> Checkpoint:
+    def _checkpoint(self, held: WorkerState) -> Checkpoint:
         return Checkpoint(
             format=FORMAT,
             group=self._settings.group,

@@ -1,7 +1,7 @@
 """Where checkpoints lie: a local folder or an object store, named by one URL.
 
 A path or `file:///path` is a folder (`folder.py`), `s3://bucket/prefix` an object store that speaks S3
-(`bucket.py`). `tests/worker/test_stores.py` checks on each what `Shelf` promises.
+(`bucket.py`). `tests/worker/test_stores.py` checks on each what `CheckpointStore` promises.
 """
 
 from typing import NamedTuple, Protocol
@@ -15,7 +15,7 @@ class CheckpointError(Exception):
     """The shelf cannot be used, or did not answer in time. The text names it and the remedy."""
 
 
-class Shelf(Protocol):
+class CheckpointStore(Protocol):
     """A flat set of names with their bytes. Methods may be called from several threads.
 
     1. What is under a name is whole, and durable when `create` returns.

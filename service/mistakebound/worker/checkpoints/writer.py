@@ -5,7 +5,7 @@ import time
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from mistakebound.worker.checkpoints.catalog import Checkpoints
+from mistakebound.worker.checkpoints.catalog import Catalog
 from mistakebound.worker.checkpoints.store import CheckpointError
 
 
@@ -19,10 +19,10 @@ class Written(NamedTuple):
     """Unix time."""
 
 
-class Writing:
+class CheckpointWriter:
     """A write that has begun. A process that ends takes the thread with it; the shelf then holds no part."""
 
-    def __init__(self, checkpoints: Checkpoints, payload: bytes, summary: Mapping[str, Any]) -> None:
+    def __init__(self, checkpoints: Catalog, payload: bytes, summary: Mapping[str, Any]) -> None:
         self._ended: Written | BaseException | None = None
         self._thread = threading.Thread(
             target=self._write, args=(checkpoints, payload, summary), name="checkpoint", daemon=True
@@ -38,7 +38,7 @@ class Writing:
             raise self._ended
         return self._ended
 
-    def _write(self, checkpoints: Checkpoints, payload: bytes, summary: Mapping[str, Any]) -> None:
+    def _write(self, checkpoints: Catalog, payload: bytes, summary: Mapping[str, Any]) -> None:
         began = time.monotonic()
         error: CheckpointError | None = None
         try:

@@ -16,7 +16,7 @@ from mistakebound.core.messages.schema import FORMAT, Base, Epoch, Update, encod
 from mistakebound.core.model.fold import Fold
 from mistakebound.core.records import OUTPUTS, Outgoing, Record
 from mistakebound.core.replay.replay import Row, replay_rows
-from mistakebound.core.step.sizes import Limits
+from mistakebound.core.step.sizes import SizeLimits
 from mistakebound.core.step.state import State
 from mistakebound.core.step.step import Step
 from mistakebound.log.protocol import Log, Refused, Session
@@ -78,7 +78,7 @@ def planned(log: Log, settings: Settings, rows: Iterable[Row]) -> Plan:
                 assert isinstance(update, Update)
                 updates[one.partition].append(replace(update, seed=True))
 
-    limits = Limits(**{topic.replace("-", "_"): log.max_record_bytes(topic) for topic in OUTPUTS})
+    limits = SizeLimits(**{topic.replace("-", "_"): log.max_record_bytes(topic) for topic in OUTPUTS})
     ledgers = {p: Ledger(settings.labels) for p in range(partitions)}
     fold.model.begin()
     replay_rows(rows, settings, partitions, taken=taken, state=State(settings, fold.model, ledgers, limits))

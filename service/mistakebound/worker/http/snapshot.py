@@ -15,7 +15,7 @@ from mistakebound.core.model.fold import Fold
 from mistakebound.core.reporting.report import ModelSummary, PartitionCounts, Report, report
 from mistakebound.core.reporting.status import EpochStatus, History, PartitionStatus, epoch_status
 from mistakebound.core.step.explain import MOST_TERMS
-from mistakebound.core.step.explained import MistakeTold
+from mistakebound.core.step.explained import ExplainedMistake
 from mistakebound.core.step.facts import StepFacts
 from mistakebound.core.step.state import State
 from mistakebound.worker.http.history import Recent
@@ -40,7 +40,7 @@ class Shown:
     measured_at: float | None
     counted_at: float
     stepped_at: float | None
-    mistakes: tuple[MistakeTold, ...]
+    mistakes: tuple[ExplainedMistake, ...]
     """Newest first."""
     history: tuple[History, ...]
 
@@ -52,7 +52,7 @@ class Board:
         """`clock` gives Unix time in s."""
         self._learner, self._clock = learner, clock
         self._recent = Recent()
-        self._mistakes: deque[MistakeTold] = deque(maxlen=KEPT)
+        self._mistakes: deque[ExplainedMistake] = deque(maxlen=KEPT)
         self._stepped_at: float | None = None
         self._learned: Learned | None = None
         self._measured_at: float | None = None
@@ -71,9 +71,9 @@ class Board:
     def stepped(self, facts: StepFacts) -> None:
         """A step was committed."""
         self._stepped_at = self._clock()
-        self._allowed -= sum(max(1, one.features) for one in facts.mistakes_told)
+        self._allowed -= sum(max(1, one.features) for one in facts.explained_mistakes)
         self._recent.add(self._stepped_at, facts)
-        self._mistakes.extend(facts.mistakes_told)
+        self._mistakes.extend(facts.explained_mistakes)
 
     def show(self, state: State, fold: Fold, learned: Learned | None) -> None:
         """Take a snapshot, if it is time."""

@@ -48,7 +48,7 @@ _TOTALS = {
 }
 
 
-class Families:
+class Definitions:
     """All families of one worker, in a registry of its own."""
 
     def __init__(

@@ -15,7 +15,7 @@ from mistakebound.core.reporting.report import Bound
 from mistakebound.core.reporting.status import CheckpointStatus
 from mistakebound.core.step.facts import PartitionTotals, StepFacts, Stream
 from mistakebound.worker.health import State
-from mistakebound.worker.metrics.definitions import Families, Level, RebuildReason, TransactionResult
+from mistakebound.worker.metrics.definitions import Definitions, Level, RebuildReason, TransactionResult
 
 
 class Metrics:
@@ -36,7 +36,7 @@ class Metrics:
         self._newest_ms: dict[Stream, int] = {}
         self._said: set[tuple[str, str]] = set()
         self._shown: set[Gauge] = set()
-        self._of = Families(classes, algorithm, config_digest, revision, self._transaction_age_s)
+        self._of = Definitions(classes, algorithm, config_digest, revision, self._transaction_age_s)
 
     def state(self, name: State) -> None:
         """The worker enters a state."""

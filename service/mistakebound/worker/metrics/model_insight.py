@@ -41,7 +41,7 @@ class Learned:
     no_bound: str | None
 
 
-class Learning:
+class ModelInsight:
     """One worker's view of its model. Call `measure` often; it mostly returns at once."""
 
     def __init__(self, metrics: Metrics, clock: Callable[[], float] = time.monotonic) -> None:

@@ -13,7 +13,7 @@ PREFIX = "mistakebound_"
 
 
 class Registry(CollectorRegistry):
-    """Families named with the prefix, without `_created` series (the library's switch for those is one
+    """Definitions named with the prefix, without `_created` series (the library's switch for those is one
     for the whole process).
 
     A label is given as `name=values`; each combination of values is there from the start, at zero. A
