@@ -1,0 +1,74 @@
+"""The worked stories do what they say: each is run in an empty folder, block by block, and prints what is printed."""
+
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.commands.support.command_line import ENVIRON, start
+from tests.deploy.support.pages import DEPLOY, fenced, section
+
+STORIES = ("Fraud", "Spam", "Churn")
+PATIENCE_S = 60.0
+RUN = "mistakebound run\n"
+STATUS = "mistakebound status\n"
+
+pytestmark = pytest.mark.long
+
+
+@pytest.mark.parametrize("story", STORIES)
+def test_a_story_prints_what_it_says(story: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A block of commands, and below it what these print; `run` goes on beside the rest, until SIGTERM."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setitem(ENVIRON, "MISTAKEBOUND_HTTP__ADDRESS", "127.0.0.1:0")
+    told = fenced(section(DEPLOY / "stories.md", story))
+    workers: list[subprocess.Popen[bytes]] = []
+    try:
+        for (language, block), (below, printed) in zip(told, [*told[1:], ("", "")], strict=True):
+            if language != "sh":
+                continue
+            if block == RUN:
+                workers.append(start("run"))
+                continue
+            wanted = printed if below == "text" else None
+            deadline = time.monotonic() + PATIENCE_S
+            while not alike(found := output(block), wanted):
+                assert block == STATUS, found  # only a status is looked at again, while the worker works
+                assert time.monotonic() < deadline, found
+        for worker in workers:
+            worker.send_signal(signal.SIGTERM)
+            _, errors = worker.communicate(timeout=PATIENCE_S)
+            assert worker.returncode == 0, errors
+    finally:
+        for worker in workers:
+            worker.kill()
+            worker.communicate()
+
+
+def output(commands: str) -> str:
+    """What the shell prints for a block, which must succeed."""
+    path = os.pathsep.join((str(Path(sys.executable).parent), ENVIRON["PATH"]))
+    done = subprocess.run(
+        ["bash", "-euo", "pipefail", "-c", commands],
+        env={**ENVIRON, "PATH": path},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=PATIENCE_S,
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def alike(found: str, wanted: str | None) -> bool:
+    """But for the time of day, which is when the record was made."""
+    return wanted is None or now_is_any_time(found) == now_is_any_time(wanted)
+
+
+def now_is_any_time(text: str) -> str:
+    return re.sub(r'"at":\d+', '"at":0', text)
