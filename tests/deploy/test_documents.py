@@ -27,8 +27,9 @@ from mistakebound.core.step.facts import ExampleOutcome, LabelOutcome
 from mistakebound.settings import Settings
 from mistakebound.worker.metrics.metrics import Metrics
 from tests.commands.support.command_line import ok, run, start
-from tests.deploy.support.deployed import PROMETHEUS, ROOT
+from tests.deploy.support.deployed import PROMETHEUS
 from tests.deploy.support.pages import DEPLOY, PAGES, README, blocks, commands, section, text_of
+from tests.support.project import ROOT
 from tests.worker.support.working import opened, stream
 
 PACKAGE = ROOT / "service" / "mistakebound"

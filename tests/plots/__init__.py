@@ -1,1 +1,1 @@
-"""Plots for the README, each made by a command: `python -m tests.plots winnow`."""
+"""Plots for the pages under `deploy`, each made by a command: `python -m tests.plots winnow`."""

@@ -1,4 +1,4 @@
-"""The README's plot of Winnow against the perceptron: its figures are what the learners do."""
+"""The plot in deploy/learners.md of Winnow against the perceptron: its figures are what the learners do."""
 
 import json
 import re
