@@ -293,8 +293,9 @@ def test_every_folder_has_a_line_in_the_tree() -> None:
     """A folder of the package that the page on development does not know is found by nobody."""
     tree = section(DEPLOY / "development.md", "The tree")
     folders = {file.parent.relative_to(PACKAGE).as_posix() for file in PACKAGE.rglob("*.py")} - {"."}
+    tests = {f"tests/{file.parent.name}" for file in (ROOT / "tests").glob("*/__init__.py")}
 
-    assert [name for name in sorted(folders) if f"| `{name}/` |" not in tree] == []
+    assert [name for name in sorted(folders | tests) if f"`{name}/`" not in tree] == []
 
 
 @each_page
