@@ -70,7 +70,7 @@ def test_an_unknown_verb_or_option_is_a_usage_error() -> None:
 def test_a_bug_shows_its_traceback_and_exits_1() -> None:
     """A bug report needs it."""
     code = (
-        "import mistakebound.commands.health as h; h.settings_of = lambda *a: 1 / 0\n"
+        "import mistakebound.commands.health as h; h.read_settings = lambda *a: 1 / 0\n"
         "import sys; sys.argv = ['mistakebound', 'health']\n"
         "from mistakebound.__main__ import main; main()"
     )

@@ -16,8 +16,9 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from mistakebound.commands.exit_codes import MEANINGS, ExitCode, code_of
-from mistakebound.commands.output import message
+from mistakebound.commands.errors import code_of
+from mistakebound.commands.output import print_message
+from mistakebound.exit_codes import MEANINGS, ExitCode
 
 VERBS: dict[str, str] = {
     "demo": "mistakebound.commands.demo.demo:demo",
@@ -75,7 +76,7 @@ class Verbs(TyperGroup):
                     error.message = _masked(text)  # type: ignore[attr-defined]
                 raise
             code = code_of(error)
-            message(_masked(_trace(error) if code is ExitCode.BUG else str(error)))
+            print_message(_masked(_trace(error) if code is ExitCode.BUG else str(error)))
             raise typer.Exit(code) from None
         return result
 
@@ -96,7 +97,7 @@ app = typer.Typer(
     add_completion=False,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
-    epilog=f"Exit codes: {_CODES}; 130 interrupted.",
+    epilog=f"Exit codes: {_CODES}.",
 )
 
 

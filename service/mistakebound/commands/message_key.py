@@ -3,7 +3,7 @@
 import json
 from typing import Any
 
-from mistakebound.commands.exit_codes import CommandError, ExitCode
+from mistakebound.commands.errors import CommandError
 
 
 def key_of(value: bytes, pointer: str, line: int) -> bytes:
@@ -32,4 +32,4 @@ def _text(found: Any, pointer: str, line: int) -> str:
 
 
 def _wrong(line: int, wrong: str, remedy: str) -> CommandError:
-    return CommandError(ExitCode.USAGE, f"line {line}: {wrong}. {remedy}")
+    return CommandError(f"line {line}: {wrong}. {remedy}")

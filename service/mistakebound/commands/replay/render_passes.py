@@ -3,7 +3,7 @@
 from mistakebound.core.reporting.report import Report
 
 
-def told(report: Report, *, shuffled: bool) -> str:
+def render_passes(report: Report, *, shuffled: bool) -> str:
     """One line: converged, in a loop, or neither yet."""
     count = len(report.passes)
     counts = ", ".join(str(one.updates) for one in report.passes[:20]) + (", ..." if count > 20 else "")
