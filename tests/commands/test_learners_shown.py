@@ -97,7 +97,7 @@ def test_voted_is_refused_where_the_log_has_more_partitions() -> None:
     ):
         assert told.exit_code == 2
         assert "voted-perceptron needs one partition" in told.stderr
-    with pytest.raises(ValueError, match="needs one partition"):
+    with pytest.raises(ConfigurationError, match="needs one partition"):
         replay("day.jsonl", Settings.model_validate({"learner": {"kind": "voted-perceptron"}}))
 
 

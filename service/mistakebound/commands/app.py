@@ -73,21 +73,21 @@ class Verbs(TyperGroup):
         except Exception as error:
             if hasattr(error, "exit_code"):  # the command line's own: usage errors, and ends that were meant
                 if isinstance(text := getattr(error, "message", None), str):
-                    error.message = _masked(text)  # type: ignore[attr-defined]
+                    error.message = _mask(text)  # type: ignore[attr-defined]
                 raise
             code = code_of(error)
-            print_message(_masked(_trace(error) if code is ExitCode.BUG else str(error)))
+            print_message(_mask(_render_trace(error) if code is ExitCode.BUG else str(error)))
             raise typer.Exit(code) from None
         return result
 
 
-def _masked(text: str) -> str:
-    from mistakebound.config.masking import masked_text
+def _mask(text: str) -> str:
+    from mistakebound.config.masking import mask_text
 
-    return masked_text(text)
+    return mask_text(text)
 
 
-def _trace(error: Exception) -> str:
+def _render_trace(error: Exception) -> str:
     # Not left to the interpreter, which would print the secrets that a library put into its message.
     return "".join(traceback.format_exception(error)).rstrip()
 

@@ -10,7 +10,7 @@ from typing import Any, get_args, get_origin
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
-from mistakebound.config.masking import masked
+from mistakebound.config.masking import mask
 from mistakebound.settings import Settings
 
 
@@ -132,4 +132,4 @@ def effective(settings: Settings) -> dict[str, Any]:
     values |= {
         f"{section}.{name}": value for section in open_tables() for name, value in document[section].items()
     }
-    return {key: masked(key, value) for key, value in values.items()}
+    return {key: mask(key, value) for key, value in values.items()}

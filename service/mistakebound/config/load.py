@@ -19,15 +19,16 @@ from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
 from mistakebound.config.checks import inconsistencies
-from mistakebound.config.concept_files import MARK, BadConceptFile, tables
+from mistakebound.config.concept_files import MARK, BadConceptFile, read_tables
 from mistakebound.config.keys import keys, open_tables
-from mistakebound.config.masking import hide_secrets, is_secret, masked_text
+from mistakebound.config.masking import hide_secrets, is_secret, mask_text
 from mistakebound.config.problems import DEFAULT, ConfigurationError, Origin, Problem
-from mistakebound.config.secret_files import ENDING, BadSecretFile, content
+from mistakebound.config.secret_files import ENDING, BadSecretFile, read_secret
 from mistakebound.settings import Settings
 
 DEFAULT_FILE = Path("mistakebound.toml")
 PREFIX = "MISTAKEBOUND_"
+ARGUMENT = Origin("argument", "load_settings")
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,27 +55,28 @@ def load(config: Path | None, sets: Sequence[str], log_url: str | None, environ:
     `config` None means `./mistakebound.toml`, which may be missing; a file that was named must exist.
     """
     problems: list[Problem] = []
-    return _checked(
+    path = config if config is not None else DEFAULT_FILE
+    return _check(
         problems,
-        _from_file(config, problems),
+        _from_file(path, "--config", problems, must_exist=config is not None),
         _from_environment(environ, problems),
         _from_flags(sets, log_url, problems),
     )
 
 
 def load_arguments(file: Path | None, sections: Mapping[str, Mapping[str, Any]]) -> Loaded:
-    """The same for a caller in Python: `sections` win over the file, and neither environment nor
-    `./mistakebound.toml` is read unless named."""
+    """The same for a caller in Python: `sections` win over the file. The environment is not read, nor is
+    `./mistakebound.toml` unless it is named."""
     problems: list[Problem] = []
-    arguments = _from_document(sections, Origin("argument", "load_settings"), problems)
-    return _checked(problems, () if file is None else _from_file(file, problems), arguments)
+    arguments = _from_document(sections, ARGUMENT, problems)
+    return _check(problems, () if file is None else _from_file(file, "file", problems, ARGUMENT), arguments)
 
 
-def _checked(problems: list[Problem], *sources: Iterable[_Given]) -> Loaded:
+def _check(problems: list[Problem], *sources: Iterable[_Given]) -> Loaded:
     """Settings of all that was given, later sources first. Raises ConfigurationError."""
     given = {one.key: one for source in sources for one in source}
     _read_concepts(given, problems)
-    settings, wrong = _validated(given)
+    settings, wrong = _validate(given)
     problems += wrong
     reported = {problem.key for problem in problems}
     for problem in inconsistencies(settings):
@@ -93,41 +95,38 @@ def _read_concepts(given: dict[str, _Given], problems: list[Problem]) -> None:
     if one is None or not isinstance(one.value, str) or not one.value.startswith(MARK):
         return
     try:
-        content = tables(one.value.removeprefix(MARK))
+        tables = read_tables(one.value.removeprefix(MARK))
     except BadConceptFile as error:
         remedy = "Write one table of 0 and 1 a line, # before a comment"
         problems.append(Problem(one.key, str(error), remedy, one.value, one.origin))
         del given[one.key]
     else:
-        given[one.key] = _Given(one.key, content, one.origin)
+        given[one.key] = _Given(one.key, tables, one.origin)
 
 
-def _from_file(config: Path | None, problems: list[Problem]) -> Iterator[_Given]:
-    path = config if config is not None else DEFAULT_FILE
-    origin = Origin("file", str(path))
+def _from_file(
+    path: Path, named_by: str, problems: list[Problem], named_in: Origin = DEFAULT, *, must_exist: bool = True
+) -> Iterator[_Given]:
     try:
         document = tomllib.loads(path.read_bytes().decode("utf-8"))
     except FileNotFoundError:
-        if config is not None:
-            problems.append(
-                Problem("--config", "the file does not exist", "Name an existing file", str(path))
-            )
-        return
+        if not must_exist:
+            return
+        wrong, remedy = "the file does not exist", "Name an existing file"
     except OSError as error:
-        problems.append(
-            Problem("--config", f"cannot be read: {error.strerror}", "Make it readable", str(path))
-        )
-        return
+        wrong, remedy = f"cannot be read: {error.strerror}", "Make it readable"
     except (ValueError, RecursionError) as error:
-        problems.append(Problem("--config", f"is not TOML: {error}", "Correct the line", str(path)))
+        wrong, remedy = f"is not TOML: {error}", "Correct the line"
+    else:
+        yield from _from_document(document, Origin("file", str(path)), problems)
         return
-    yield from _from_document(document, origin, problems)
+    problems.append(Problem(named_by, wrong, remedy, str(path), named_in))
 
 
 def _from_document(document: Mapping[str, Any], origin: Origin, problems: list[Problem]) -> Iterator[_Given]:
     for section, table in document.items():
         if not isinstance(table, Mapping):
-            problems.append(_unknown(section, table, origin))
+            problems.append(_unknown_key(section, table, origin))
             continue
         for name, value in table.items():
             if name.endswith(ENDING) and name.removesuffix(ENDING) in table and section in open_tables():
@@ -161,11 +160,11 @@ def _from_environment(environ: Mapping[str, str], problems: list[Problem]) -> It
             continue
         key = variable.removeprefix(PREFIX).replace("__", ".", 1).lower()
         if not key.endswith(ENDING):
-            yield from _known(key, _parsed(key, text), origin, problems)
+            yield from _known(key, _parse(key, text), origin, problems)
             continue
         key = key.removesuffix(ENDING)
-        if (held := _secret(text, key, origin, problems)) is not None:
-            from_files += _known(key, _parsed(key, held), origin, problems)
+        if (held := _read_secret(text, key, origin, problems)) is not None:
+            from_files += _known(key, _parse(key, held), origin, problems)
     for one in from_files:
         plain = PREFIX + one.key.replace(".", "__").upper()
         if plain in environ:
@@ -177,10 +176,10 @@ _TWICE = "given twice, {} is set too"
 _ONE_OF = "Take one of the two away"
 
 
-def _secret(name: str, key: str, origin: Origin, problems: list[Problem]) -> str | None:
+def _read_secret(name: str, key: str, origin: Origin, problems: list[Problem]) -> str | None:
     """What the file of this name holds; None where that is a problem."""
     try:
-        return content(name)
+        return read_secret(name)
     except BadSecretFile as error:
         remedy = "Name a readable file that holds only the value"
         problems.append(Problem(key, str(error), remedy, origin=origin))
@@ -194,10 +193,10 @@ def _from_flags(sets: Sequence[str], log_url: str | None, problems: list[Problem
         if not equals:
             # Of a slip such as `password:value` only the name may be shown.
             name = re.match(r"[\w.-]*", item)
-            given = name.group() if name is not None and is_secret(item) else masked_text(item)
+            given = name.group() if name is not None and is_secret(item) else mask_text(item)
             problems.append(Problem("--set", f"{given} has no value", "Write --set key=value"))
             continue
-        yield from _known(key, _parsed(key, text), Origin("flag", "--set"), problems)
+        yield from _known(key, _parse(key, text), Origin("flag", "--set"), problems)
     if log_url is not None:
         yield _Given("log.url", log_url, Origin("flag", "--log"))
 
@@ -207,7 +206,7 @@ def _known(key: str, value: Any, origin: Origin, problems: list[Problem]) -> Ite
     if section in open_tables() and name.endswith(ENDING) and is_secret(name):
         # `kafka.sasl_plain_password_file` in the file or a flag, as `..._FILE` in the environment.
         key = key.removesuffix(ENDING)
-        if (held := _secret(str(value), key, origin, problems)) is not None:
+        if (held := _read_secret(str(value), key, origin, problems)) is not None:
             hide_secrets(key, held)
             yield _Given(key, held, origin)
         return
@@ -215,10 +214,10 @@ def _known(key: str, value: Any, origin: Origin, problems: list[Problem]) -> Ite
     if key in keys() or (section in open_tables() and name):
         yield _Given(key, value, origin)
     else:
-        problems.append(_unknown(key, value, origin))
+        problems.append(_unknown_key(key, value, origin))
 
 
-def _unknown(key: str, value: Any, origin: Origin) -> Problem:
+def _unknown_key(key: str, value: Any, origin: Origin) -> Problem:
     sections = {name.partition(".")[0] for name in keys()} | set(open_tables())
     if key in sections:
         remedy = f"It is a table: set its keys, {key}.NAME"
@@ -235,7 +234,7 @@ def _unknown(key: str, value: Any, origin: Origin) -> Problem:
     return Problem(key, "unknown key", remedy, value, origin)
 
 
-def _parsed(key: str, text: str) -> Any:
+def _parse(key: str, text: str) -> Any:
     """A flag's or variable's text as the value meant: a TOML scalar where the field allows it, else text."""
     if key in keys():
         allowed = keys()[key].types
@@ -250,23 +249,23 @@ def _parsed(key: str, text: str) -> Any:
     return value if type(value) in allowed else text
 
 
-def _validated(given: Mapping[str, _Given]) -> tuple[Settings, list[Problem]]:
+def _validate(given: Mapping[str, _Given]) -> tuple[Settings, list[Problem]]:
     """Settings of all that is right by itself, and the problems of the rest."""
     try:
-        return Settings.model_validate(_nested(given)), []
+        return Settings.model_validate(_nest(given)), []
     except ValidationError as error:
         details = error.errors(include_url=False)
     grouped: dict[str, list[ErrorDetails]] = {}
     for detail in details:
         key = ".".join(str(part) for part in detail["loc"][:2])
         grouped.setdefault(key, []).append(detail)
-    problems = [_invalid(given[key], found) for key, found in grouped.items()]
+    problems = [_invalid_value(given[key], found) for key, found in grouped.items()]
     return Settings.model_validate(
-        _nested({key: one for key, one in given.items() if key not in grouped})
+        _nest({key: one for key, one in given.items() if key not in grouped})
     ), problems
 
 
-def _nested(given: Mapping[str, _Given]) -> dict[str, dict[str, Any]]:
+def _nest(given: Mapping[str, _Given]) -> dict[str, dict[str, Any]]:
     document: dict[str, dict[str, Any]] = {}
     for key, one in given.items():
         section, _, name = key.partition(".")
@@ -274,10 +273,10 @@ def _nested(given: Mapping[str, _Given]) -> dict[str, dict[str, Any]]:
     return document
 
 
-def _invalid(one: _Given, details: Sequence[ErrorDetails]) -> Problem:
+def _invalid_value(one: _Given, details: Sequence[ErrorDetails]) -> Problem:
     key = keys().get(one.key)
     types = {detail["type"] for detail in details}
-    wrong = " or ".join(dict.fromkeys(_at(detail) + _reworded(detail["msg"]) for detail in details))
+    wrong = " or ".join(dict.fromkeys(_name_in_table(detail) + _reword(detail["msg"]) for detail in details))
     if key is None:
         remedy = "`mistakebound config schema` says what it may be"
     elif key.choices:
@@ -292,11 +291,11 @@ def _invalid(one: _Given, details: Sequence[ErrorDetails]) -> Problem:
     return Problem(one.key, wrong, remedy, one.value, one.origin)
 
 
-def _at(detail: ErrorDetails) -> str:
+def _name_in_table(detail: ErrorDetails) -> str:
     """Where in a table of names the wrong value is."""
-    place = detail["loc"][2:]
-    return f"{place[0]}: " if place and detail["loc"][1] == "scale" else ""
+    within = detail["loc"][2:]
+    return f"{within[0]}: " if within and detail["loc"][1] == "scale" else ""
 
 
-def _reworded(text: str) -> str:
+def _reword(text: str) -> str:
     return text.removeprefix("Value error, ").replace("Input should be", "must be")

@@ -98,6 +98,8 @@ def place_of(url: str) -> Place:
     raise ValueError(f"checkpoints cannot lie at {parts.scheme}://")
 
 
+
+
 def split(text: str) -> tuple[str, str]:
     """A checkpoint's path or URL as the shelf's and the name on it."""
     place, slash, name = text.rpartition("/")
