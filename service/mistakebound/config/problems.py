@@ -1,4 +1,4 @@
-"""What can be wrong with a configuration, told whole: every problem at once, each with its remedy."""
+"""What is wrong with a configuration: every problem at once, each with its remedy."""
 
 import json
 from collections.abc import Sequence
