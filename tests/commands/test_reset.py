@@ -270,9 +270,9 @@ def test_a_base_that_old_settings_cannot_read_is_refused_as_changed(settings: Se
         ("0,0,0", 5, "speaks of 3 partitions, the log has 2; give one number of updates for each"),
         ("7:0,0", 5, "there is no epoch 7 to start from; there are: 1"),
         ("0:1,1", 2, "the first epoch is 1"),
-        ("1:", 2, "'1:' is no version"),
-        ("1,-2", 2, "is no version"),
-        ("latest", 2, "is no version; write the updates of each partition"),
+        ("1:", 2, "'1:' is not a version"),
+        ("1,-2", 2, "is not a version"),
+        ("latest", 2, "is not a version; write the updates of each partition"),
     ],
 )
 def test_versions_that_do_not_exist_are_refused(

@@ -61,6 +61,6 @@ def health(
 
 
 def _reachable(host: str) -> str:
-    """Where to ask a server that listens on every address."""
+    """The address to ask at, where a server listens on all."""
     bare = host.removeprefix("[").removesuffix("]")
     return {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(bare, bare)  # noqa: S104

@@ -58,7 +58,7 @@ def _parse_cell(text: str) -> Any:
 
 
 def from_svmlight(lines: Iterable[str]) -> Iterator[Row]:
-    """`label index:value ... # comment`; an index is a feature's name; the id is the line's number."""
+    """`label index:value ... # comment`; an index is a feature's name, and the line's number is the id."""
     for number, line in enumerate(lines, 1):
         label, *pairs = line.partition("#")[0].split() or ("",)
         if not label:
@@ -89,7 +89,7 @@ _decode_line = msgspec.json.Decoder(_Line).decode
 
 
 def from_jsonl(lines: Iterable[str | bytes]) -> Iterator[Row]:
-    """`{"id": ..., "features": ..., "label": ...}` a line; the id is optional: the line's number."""
+    """`{"id": ..., "features": ..., "label": ...}` a line; without an id it is the line's number."""
     for number, line in enumerate(lines, 1):
         if not line.strip():
             continue

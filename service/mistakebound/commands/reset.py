@@ -79,7 +79,7 @@ def _parse_version(text: str) -> "Base":
     parts = [part.strip() for part in updates.split(",")]
     if not all(part.isascii() and part.isdigit() for part in ([*parts, epoch] if colon else parts)):
         raise CommandError(
-            f"--to: {text!r} is no version; write the updates of each partition, such as 12,9, or with their "
+            f"--to: {text!r} is not a version; write the updates of each partition, such as 12,9, or with their "
             "epoch, 1:12,9 (`mistakebound status` prints the present one)",
         )
     if colon and int(epoch) == 0:
@@ -118,7 +118,10 @@ def _render(plan: "Plan", stays: "Report") -> str:
             f"{stays.waiting} waiting examples and {stays.parked} parked labels; remembered ids; all offsets",
         ),
         ("starts at 0", "the epoch's counts, n and clock"),
-        ("workers", "stop them first: on Kafka others in the group are refused; on sqlite a running one is"),
+        (
+            "workers",
+            "stop them first: on Kafka reset refuses while others are in the group; on sqlite a running one is",
+        ),
         ("", "shut out, and exits unless it has the settings of the new epoch"),
     ]
     first, *rest = rows

@@ -21,7 +21,7 @@ def seed(
     """Learn from a file before the stream: its updates are marked as seeds, and never counted as mistakes.
 
     They form an epoch of their own, on which the next is based; what was learned before stays. Stop all workers
-    first. No theorem speaks of a model that started warm.
+    first. No theorem holds for a model that started warm.
     """
     from mistakebound.commands.labelled_files import read_rows
     from mistakebound.commands.output import as_json, print_message

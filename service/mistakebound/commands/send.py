@@ -46,7 +46,7 @@ def send(
         if is_recording(first):
             outgoing = _from_recording(reached, whole, topics)
         elif topic == BOTH:
-            raise CommandError(f"{file} is no recording: name the topic, examples or labels")
+            raise CommandError(f"{file} is not a recording: name the topic, examples or labels")
         else:
             outgoing = _from_messages(settings, topics[0], whole)
         good = _UntilWrong(outgoing)

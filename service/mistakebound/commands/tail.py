@@ -17,7 +17,7 @@ def tail(
     topic: Annotated[str, typer.Argument(metavar="TOPIC", help="Logical name, such as predictions.")],
     *,
     start: Annotated[Literal["beginning", "end"], typer.Option("--from", help="Where to begin.")] = "end",
-    count: Annotated[int | None, typer.Option("-c", "--count", min=1, help="Stop after so many.")] = None,
+    count: Annotated[int | None, typer.Option("-c", "--count", min=1, help="Stop after this many.")] = None,
     json: Annotated[
         bool, typer.Option("--json", help="Print partition, offset, time, key and headers too.")
     ] = False,

@@ -22,7 +22,7 @@ def teach(
         str, typer.Option("--concept", metavar="TEXT", help="Such as 'x2 and x3 and not x5', or true.")
     ],
     variables: Annotated[
-        int, typer.Option("--variables", min=1, max=10_000, metavar="N", help="They are x1 to xN.")
+        int, typer.Option("--variables", min=1, max=10_000, metavar="N", help="How many variables: x1 to xN.")
     ],
     positive: Annotated[
         str | None,
@@ -36,15 +36,15 @@ def teach(
         bool,
         typer.Option("--general", help="The learner does not know that nothing is negated."),
     ] = False,
-    seed: Annotated[int, typer.Option("--seed", min=0, help="nature: of the random examples.")] = 0,
+    seed: Annotated[int, typer.Option("--seed", min=0, help="nature: the seed of the random examples.")] = 0,
     examples: Annotated[
-        int, typer.Option("--examples", min=0, metavar="N", help="nature: at most so many.")
+        int, typer.Option("--examples", min=0, metavar="N", help="nature: how many at most.")
     ] = 1_000,
     json: Json = False,
 ) -> None:
-    """Learn a hidden conjunction and print the examples with their labels, and the hypothesis.
+    """Learn a hidden conjunction; print the examples with their labels, and the hypothesis.
 
-    I, queries: the learner asks, N times. II, teacher: who knows it gives k + 1 examples for k variables, k + 2 where
+    I, queries: the learner asks N times. II, teacher: one who knows it gives k + 1 examples for k variables, k + 2 where
     some may be negated. III, nature: random examples, until nothing is left to strike out or there are enough.
     """
     from itertools import islice
@@ -76,7 +76,7 @@ def teach(
 
 
 def _parse_positive(hidden: "Conjunction", positive: str | None, *, monotone: bool) -> "Example | None":
-    """The positive example that a learner must know who cannot assume that nothing is negated."""
+    """The positive example, which a learner needs that cannot assume that nothing is negated."""
     if positive is None:
         if monotone:
             return None

@@ -9,9 +9,8 @@ from mistakebound.worker.redaction import MASK, hide, redacted
 _SECRET_NAME = re.compile(r"password|passwd|secret|token|credential", re.IGNORECASE)
 _URL_CREDENTIALS = re.compile(r"(?<=://)[^/?#\s]*(?=@)")
 _URL_QUERY_SECRET = re.compile(
-    r"([?&][^=&\s]*(?:password|secret|token|key|signature)[^=&\s]*=)[^&#\s]+", re.I
+    r"([?&][^=&\s]*(?:password|secret|token|key|signature)[^=&\s]*=)([^&#\s]+)", re.IGNORECASE
 )
-_URL_QUERY_VALUE = re.compile(r"[?&][^=&\s]*(?:password|secret|token|key|signature)[^=&\s]*=([^&#\s]+)", re.I)
 _CONFIG_SECRET = re.compile(
     r"((?:password|secret|token)\w*\s*=\s*)(\"[^\"]*\"|'[^']*'|[^\s;]+)", re.IGNORECASE
 )
@@ -38,7 +37,7 @@ def hide_secrets(key: str, value: Any) -> None:
         found = [value] if is_secret(key) else []
         for credentials in _URL_CREDENTIALS.findall(value):
             found += [credentials, credentials.partition(":")[2]]
-        found += _URL_QUERY_VALUE.findall(value)
+        found += [secret for _, secret in _URL_QUERY_SECRET.findall(value)]
         for secret in found:
             hide(secret)
 

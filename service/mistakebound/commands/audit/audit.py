@@ -1,4 +1,4 @@
-"""`audit`: every number of a log made again from its topics."""
+"""`audit`: every number of a log recomputed from its topics."""
 
 import time
 from collections.abc import Callable
@@ -30,13 +30,13 @@ def audit(
         str | None,
         typer.Option("--recording", metavar="FILE|-", help="Audit a recording of all topics, not a log."),
     ] = None,
-    first: Annotated[int, typer.Option("--first", metavar="N", help="Show so many differences.")] = 10,
+    first: Annotated[int, typer.Option("--first", metavar="N", help="How many differences to show.")] = 10,
     config: Config = None,
     sets: Sets = None,
     log: LogUrl = None,
     json: Json = False,
 ) -> None:
-    """Make every prediction, update, decision and tally again from the topics; exit 3 where one differs.
+    """Recompute every prediction, update, decision and tally from the topics; exit 3 where one differs.
 
     Reads the topics (or a recording) and checkpoints, asks no worker and writes nothing.
     """

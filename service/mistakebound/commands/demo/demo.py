@@ -62,7 +62,7 @@ def demo(
     """
     from mistakebound.commands.progress import Progress
     from mistakebound.commands.render_report import render_report
-    from mistakebound.commands.topics.rules import wanted_config
+    from mistakebound.commands.topics.rules import default_partitions, wanted_config
     from mistakebound.config.checks import require_learner
     from mistakebound.core.replay.replay import report_of
     from mistakebound.worker.process import stop_on_signals, work
@@ -79,7 +79,7 @@ def demo(
     sent = threading.Event()
     failures: list[Exception] = []
     with stop_on_signals() as stop, open_log(settings) as reached:
-        partitions = settings.log.partitions or (4 if (settings.log.url or "").startswith("kafka") else 1)
+        partitions = settings.log.partitions or default_partitions(settings)
         require_learner(settings, partitions)
         reached.create_topics(partitions, wanted_config(settings))
         require_learner(settings, reached.partitions)

@@ -27,7 +27,7 @@ def replay(
     shuffle: Annotated[
         bool, typer.Option("--shuffle", help="Labelled data: another order in each pass.")
     ] = False,
-    seed: Annotated[int | None, typer.Option("--seed", min=0, help="For --shuffle; default 0.")] = None,
+    seed: Annotated[int | None, typer.Option("--seed", min=0, help="Seed of --shuffle; default 0.")] = None,
     add_a_feature: Annotated[
         bool,
         typer.Option(
@@ -37,9 +37,7 @@ def replay(
     ] = False,
     fit_scale: Annotated[
         bool,
-        typer.Option(
-            "--fit-scale", help="Print [features.scale] as TOML, fitted on the file, and do no more."
-        ),
+        typer.Option("--fit-scale", help="Print [features.scale] as TOML, fitted on the file, and stop."),
     ] = False,
     report: Annotated[
         str | None, typer.Option("--report", metavar="FILE|-", help="Write the report as JSON.")
@@ -53,7 +51,7 @@ def replay(
     compare: Annotated[
         bool,
         typer.Option(
-            "--compare", help="Print what other rules come to on the same labelled examples; two classes."
+            "--compare", help="Also print how other rules do on the same labelled examples; two classes only."
         ),
     ] = False,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress table.")] = False,
@@ -62,7 +60,7 @@ def replay(
     log: LogUrl = None,
     json: Json = False,
 ) -> None:
-    """Learn from a file as the worker would, and print what it came to.
+    """Learn from a file as the worker would, and print the result.
 
     The same file with the same settings gives the same report, byte for byte.
     """

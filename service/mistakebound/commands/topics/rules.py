@@ -50,6 +50,11 @@ def wanted_config(settings: Settings) -> dict[Topic, dict[str, str]]:
     return {topic: {**common, "retention.ms": UNLIMITED if topic in forever else limited} for topic in TOPICS}
 
 
+def default_partitions(settings: Settings) -> int:
+    """Of new topics, where nothing else says how many."""
+    return 4 if (settings.log.url or "").startswith("kafka") else 1
+
+
 def findings(
     described: Mapping[Topic, TopicDescription | None], settings: Settings
 ) -> Iterator[TopicFinding]:

@@ -99,11 +99,12 @@ def _choose_partitions(
     asked: int | None, settings: "Settings", described: "dict[Topic, TopicDescription | None]"
 ) -> int:
     """The count to create with: as asked, as set, as the topics that exist, or the default."""
+    from mistakebound.commands.topics.rules import default_partitions
+
     existing = [found for found in described.values() if found is not None]
     count = asked or settings.log.partitions
     if count is None:
-        default = 1 if (settings.log.url or "").startswith("sqlite:") else 4
-        count = min((found.partitions for found in existing), default=default)
+        count = min((found.partitions for found in existing), default=default_partitions(settings))
     if any(found.partitions != count for found in existing):
         listed = ", ".join(f"{found.name} {found.partitions}" for found in existing)
         raise CommandError(
