@@ -77,7 +77,7 @@ def from_svmlight(lines: Iterable[str]) -> Iterator[Row]:
         yield Row(str(number), features, _parse_scalar(label.removeprefix("+")))
 
 
-class _Line(msgspec.Struct, gc=False):
+class _JsonRow(msgspec.Struct, gc=False):
     """A line of JSON Lines. Features are kept as JSON text: the worker's step reads them."""
 
     features: Raw
@@ -85,7 +85,7 @@ class _Line(msgspec.Struct, gc=False):
     id: Any = UNSET
 
 
-_decode_line = msgspec.json.Decoder(_Line).decode
+_decode_line = msgspec.json.Decoder(_JsonRow).decode
 
 
 def from_jsonl(lines: Iterable[str | bytes]) -> Iterator[Row]:
