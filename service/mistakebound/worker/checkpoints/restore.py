@@ -11,16 +11,17 @@ from typing import Any
 
 import structlog
 
-from mistakebound.core.checkpoint import Checkpoint, check_belongs, decode_checkpoint
+from mistakebound.core.checkpoint import check_belongs, decode_checkpoint
 from mistakebound.core.faults import BadSnapshot
+from mistakebound.core.checkpoint import Checkpoint
 from mistakebound.log.protocol import Log, Refused
 from mistakebound.settings import Settings
-from mistakebound.worker.assignment import Frozen, Start
 from mistakebound.worker.checkpoints import catalog
-from mistakebound.worker.checkpoints.catalog import Catalog, Head
+from mistakebound.worker.assignment import Frozen, Start
 from mistakebound.worker.checkpoints.envelope import InvalidCheckpointError
-from mistakebound.worker.checkpoints.store import CheckpointError
+from mistakebound.worker.checkpoints.catalog import Catalog, Head
 from mistakebound.worker.metrics.metrics import Metrics
+from mistakebound.worker.checkpoints.store import CheckpointError
 
 WORTH_RECORDS = 1_000
 """Records that the log gives faster than a shelf gives a checkpoint."""

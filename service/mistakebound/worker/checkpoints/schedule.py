@@ -4,15 +4,16 @@ import time
 
 import structlog
 
-from mistakebound.core.checkpoint import FORMAT, Checkpoint, encode_checkpoint, freeze, settings_digest
+from mistakebound.core.checkpoint import encode_checkpoint, freeze, settings_digest, FORMAT
+from mistakebound.core.checkpoint import Checkpoint
 from mistakebound.log.protocol import Log
 from mistakebound.settings import Settings
 from mistakebound.worker.assignment import WorkerState, epochs_of
 from mistakebound.worker.checkpoints.catalog import Catalog
+from mistakebound.worker.metrics.metrics import Metrics
 from mistakebound.worker.checkpoints.open_store import open_store
 from mistakebound.worker.checkpoints.restore import Restore, summary_of, topic_ids
 from mistakebound.worker.checkpoints.writer import CheckpointWriter, Written
-from mistakebound.worker.metrics.metrics import Metrics
 
 FINISH_S = 4.0
 """How long a drain waits for the shelf: less than the drain itself is given."""
