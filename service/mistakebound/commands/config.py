@@ -69,7 +69,7 @@ def schema(
 ) -> None:
     """Print the JSON Schema of mistakebound.toml, with which editors complete and check it."""
     from mistakebound.config.keys import json_schema
-    from mistakebound.config.reference import render_reference
+    from mistakebound.config.reference import reference as render_reference
 
     if reference:
         print(render_reference(), end="")

@@ -33,7 +33,7 @@ _KINDS = {
 }
 
 
-def render_reference() -> str:
+def reference() -> str:
     """Markdown, whole."""
     parts = [_HEAD]
     for section, rows in groupby(keys().values(), lambda key: key.name.partition(".")[0]):
