@@ -73,7 +73,7 @@ class Verbs(TyperGroup):
         except Exception as error:
             if hasattr(error, "exit_code"):  # the command line's own: usage errors, and ends that were meant
                 if isinstance(text := getattr(error, "message", None), str):
-                    error.message = _mask(text)  # type: ignore[attr-defined]
+                    error.message = _mask(text.removeprefix("Value error, "))  # type: ignore[attr-defined]
                 raise
             code = code_of(error)
             print_message(_mask(_render_trace(error) if code is ExitCode.BUG else str(error)))

@@ -12,4 +12,4 @@ def choose(name: str, value: str, choices: "tuple[Choice, ...]") -> Choice:
     for choice in choices:
         if value == choice:
             return choice
-    raise CommandError(f"{name}: {value!r} must be one of {', '.join(choices)}")
+    raise CommandError(f"{name} must be one of {', '.join(choices)}, not {value!r}")

@@ -12,11 +12,11 @@ from mistakebound.commands.output import print_message
 def run(
     log_format: Annotated[
         Literal["json", "console"],
-        typer.Option("--log-format", metavar="json|console", help="How log lines on stderr look."),
+        typer.Option("--log-format", help="How log lines on stderr look."),
     ] = "json",
     log_level: Annotated[
         Literal["debug", "info", "warning", "error"],
-        typer.Option("--log-level", metavar="LEVEL", help="debug, info, warning or error."),
+        typer.Option("--log-level", help="The lowest level that is logged."),
     ] = "info",
     resume_from_outcomes: Annotated[
         bool,

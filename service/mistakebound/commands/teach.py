@@ -16,7 +16,7 @@ Protocol = Literal["queries", "teacher", "nature"]
 def teach(
     protocol: Annotated[
         Protocol,
-        typer.Argument(metavar="queries|teacher|nature", help="Who chooses the examples: I, II or III."),
+        typer.Argument(metavar="PROTOCOL", help="Who chooses the examples: I, II or III."),
     ],
     concept: Annotated[
         str, typer.Option("--concept", metavar="TEXT", help="Such as 'x2 and x3 and not x5', or true.")
