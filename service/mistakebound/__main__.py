@@ -4,7 +4,7 @@ from mistakebound.commands.app import app
 
 
 def main() -> None:
-    """Run the command line; ends the process with an exit code of `mistakebound.commands.exit_codes`."""
+    """Run the command line; ends the process with an exit code of `mistakebound.exit_codes`."""
     app(prog_name="mistakebound")
 
 

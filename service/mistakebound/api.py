@@ -1,15 +1,14 @@
 """What users' own tests call: settings as the command line reads them, and a replay.
 
-These names are public, and so is what their signatures name; `mistakebound` hands them on. Everything else in
-this package is private and may change with any version.
+`mistakebound` hands these names on; import them from there.
 """
 
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
+from mistakebound.config.checks import require_learner
 from mistakebound.config.load import load_arguments
-from mistakebound.core.learners.requirements import unmet
 from mistakebound.core.replay.recording import begin
 from mistakebound.core.replay.replay import replay_records, report_of
 from mistakebound.core.reporting.report import Report
@@ -19,9 +18,9 @@ from mistakebound.settings import Settings
 def load_settings(file: str | Path | None = None, **overrides: Mapping[str, Any]) -> Settings:
     """Checked settings from a TOML file (None: from none) with `overrides` on top, a mapping for each section.
 
-    `load_settings("mistakebound.toml", labels={"max_delay": "P7D"})`. The environment is not read, so that a
-    test gives the same everywhere. Raises ConfigurationError, which lists every problem, each with its key,
-    value and remedy.
+    `load_settings("mistakebound.toml", labels={"max_delay": "P7D"})`. The environment is not read, so a test
+    gives the same result everywhere. Raises ConfigurationError, which lists every problem with its key, value,
+    origin and remedy.
     """
     return load_arguments(None if file is None else Path(file), overrides).settings
 
@@ -29,15 +28,14 @@ def load_settings(file: str | Path | None = None, **overrides: Mapping[str, Any]
 def replay(recording: str | Path | Iterable[bytes], settings: Settings | None = None) -> Report:
     """What the worker would make of a recording: a path, or its lines as bytes. `settings` None: the defaults.
 
-    The same recording with the same settings gives an equal report. Raises RecordingError, naming the
-    line, for what is no recording; OSError when the file cannot be read; ValueError for settings with which
-    the learner cannot run.
+    The same recording with the same settings gives an equal report. Raises RecordingError, naming the line,
+    where it is not a recording; ConfigurationError for settings with which the learner cannot run on its
+    partitions; OSError when the file cannot be read.
     """
     chosen = settings if settings is not None else Settings()
     if isinstance(recording, str | Path):
         with Path(recording).open("rb") as file:
             return replay(file, chosen)
     header, records = begin(recording)
-    if problems := [" ".join(one) for one in unmet(chosen, header.partitions)]:
-        raise ValueError("; ".join(problems))
+    require_learner(chosen, header.partitions)
     return report_of(replay_records(records, chosen, header.partitions))

@@ -1,6 +1,6 @@
 """Every setting, its default, its check and its one-line meaning. Read once, at the edge.
 
-`commands/configuration.py` gathers values from flags, environment and file; nothing here does I/O.
+`config/load.py` gathers the values from flags, environment and file; nothing here does I/O.
 """
 
 from collections.abc import Mapping
@@ -59,7 +59,7 @@ class LogSettings(Section):
         None,
         description="`kafka://host:9092` (or `kafka+confluent://...`), `sqlite:FILE` or `sqlite::memory:`; required for `run`",
     )
-    prefix: str = Field("", description="put before every topic name and the group's name")
+    prefix: str = Field("", description="put in front of every topic name and the group's name")
     partitions: Positive | None = Field(None, description="for `topics create`: 4 on Kafka, 1 on sqlite")
 
 
@@ -75,13 +75,13 @@ class TopicSettings(Section):
 class MessageSettings(Section):
     id: Pointer = Field(
         "/id",
-        description="JSON pointer to the id in examples and labels; a missing one falls back on the record's key",
+        description="JSON pointer to the id in examples and labels; where there is none, the record's key is the id",
     )
     features: Pointer = Field("/features", description="JSON pointer to the features in examples")
     label: Pointer = Field("/label", description="JSON pointer to the label in labels")
     prediction: Pointer = Field(
         "/prediction",
-        description="JSON pointer to the prediction in labels that carry it with the features, for very late ones",
+        description="JSON pointer to the prediction in very late labels, which carry it and the features",
     )
 
 
@@ -145,10 +145,10 @@ class FeatureSettings(Section):
     normalize: Literal["none", "unit"] = Field(
         "none", description="`unit` divides by the length, BIAS included"
     )
-    missing: Literal["reject", "skip"] = Field("reject", description="what a null feature value does")
+    missing: Literal["reject", "skip"] = Field("reject", description="a null feature value: reject the example, or skip the feature")
     scale: dict[str, Scale] = Field(
         default_factory=dict,
-        description="feature to `[centre, width]`: x becomes (x - centre)/width, before normalising; an absent one stays absent, BIAS as it is; `mistakebound replay FILE --fit-scale` prints it",
+        description="feature to `[centre, width]`: x becomes (x - centre)/width, before normalising; an absent feature stays absent, BIAS is not scaled; `mistakebound replay FILE --fit-scale` prints it",
     )
 
     @field_validator("scale")
@@ -163,10 +163,10 @@ class LabelSettings(Section):
     positive: LabelValue = Field(True, description="the positive class as predictions and labels spell it")
     negative: LabelValue = Field(False, description="the negative class")
     classes: tuple[LabelValue, ...] | Literal["open"] | None = Field(
-        None, description="more than two classes, in the order that breaks ties; or `open`: any text"
+        None, description="more than two classes, in the order that breaks ties; or `open`: any text is a class"
     )
     max_classes: Annotated[int, Field(ge=1, le=1_000)] = Field(
-        1_000, description="open classes: so many at most, per partition"
+        1_000, description="open classes: how many at most, per partition"
     )
     max_delay: Duration | None = Field(
         None, description="how long an example waits for its label; required for `run`"
@@ -179,26 +179,26 @@ class LabelSettings(Section):
 
 class BatchSettings(Section):
     max_records: Positive = Field(
-        4_000, description="a step closes after so many records, expiries and unparkings"
+        4_000, description="a step closes after this many records, expiries and unparkings"
     )
     max_bytes: Positive = Field(
         16_000_000,
-        description="and after so many bytes to be written; four times as much input is buffered at most",
+        description="a step closes after this many bytes to write; at most four times as much input is buffered",
     )
-    max_delay: Duration = Field(timedelta(milliseconds=50), description="a step closes after so long")
+    max_delay: Duration = Field(timedelta(milliseconds=50), description="a step closes after this long")
 
 
 class CheckpointSettings(Section):
     url: str = Field(
         "./checkpoints",
-        description="where checkpoints lie: a folder, `file:///path` or `s3://bucket/prefix`; empty for none",
+        description="where checkpoints are kept: a folder, `file:///path` or `s3://bucket/prefix`; empty for nowhere",
     )
     timeout: Duration = Field(
         timedelta(seconds=30),
-        description="how long an object store has for one answer; then the work goes on without",
+        description="how long an object store may take for one answer; after that the work goes on without it",
     )
-    every_updates: Positive = Field(10_000, description="write one after so many updates")
-    every: Duration = Field(timedelta(seconds=60), description="and after so long, when there was an update")
+    every_updates: Positive = Field(10_000, description="write a checkpoint after this many updates")
+    every: Duration = Field(timedelta(seconds=60), description="write a checkpoint after this long, if there was an update")
 
 
 class HttpSettings(Section):
@@ -207,13 +207,13 @@ class HttpSettings(Section):
         description="where the status page, /metrics, /healthz and /readyz are served; empty for nowhere",
     )
     tls_certificate: str | None = Field(
-        None, description="PEM file: serve over TLS, showing this certificate; default in the clear"
+        None, description="PEM file: serve over TLS with this certificate; default without TLS"
     )
     tls_key: str | None = Field(
         None, description="PEM file with the certificate's key; default in the certificate's file"
     )
     tls_client_authority: str | None = Field(
-        None, description="PEM file: all but the probes only for who shows a certificate that this one signed"
+        None, description="PEM file: serve all but the probes only to clients whose certificate this authority signed"
     )
 
 

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from structlog.testing import capture_logs
 
 from mistakebound.core.messages.schema import (
     Base,
@@ -18,15 +17,15 @@ from mistakebound.core.messages.schema import (
     encode,
     read_outcomes,
     read_prediction,
-    read_update,
 )
-from mistakebound.core.records import TOPICS, Transaction
+from mistakebound.core.records import Transaction
 from mistakebound.log import open_log
 from mistakebound.log.protocol import Log, Receipt, Refused, TransactionFailed
 from mistakebound.log.sqlite.session import SqliteSession
 from mistakebound.settings import Settings
 from mistakebound.worker.epochs.reset import execute, planned
 from tests.commands.support.command_line import ok, run
+from tests.commands.support.epochs import PATIENCE_S, everything, flags, read_updates, work_on
 from tests.faults.support.recount import digest
 from tests.worker.support.faulty import FaultyLog
 from tests.worker.support.working import (
@@ -36,46 +35,12 @@ from tests.worker.support.working import (
     label,
     only_takes_over,
     opened,
-    settings_for,
     stream,
 )
 
-PATIENCE_S = 60.0
+pytestmark = pytest.mark.usefixtures("quiet")
+
 WINNOW = {"kind": "winnow"}
-
-
-@pytest.fixture(autouse=True)
-def quiet(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[list[Any]]:
-    """What the worker logs; every test in a folder of its own."""
-    monkeypatch.chdir(tmp_path)
-    with capture_logs() as said:
-        yield said
-
-
-@pytest.fixture
-def settings(tmp_path: Path) -> Settings:
-    return settings_for(f"sqlite:{tmp_path / 'log.db'}")
-
-
-def flags(settings: Settings, *more: str) -> list[str]:
-    """The same settings for the command line."""
-    keys = {
-        "log.prefix": settings.log.prefix,
-        "labels.max_delay": 1000,
-        "learner.kind": settings.learner.kind,
-    }
-    given = [f"--set={key}={value}" for key, value in keys.items()]
-    return ["--log", settings.log.url or "", *given, *(f"--set={each}" for each in more)]
-
-
-def everything(log: Log) -> Mapping[Any, Any]:
-    """All records, and the group's positions."""
-    records = {(t, p): list(log.read(t, p, 0)) for t in TOPICS for p in range(log.partitions)}
-    return {**records, "positions": log.group_positions()}
-
-
-def update_records(log: Log, partition: int = 0) -> list[Update | Epoch]:
-    return [read_update(record) for record in log.read("updates", partition, 0)]
 
 
 def own_fold(log: Log, counted: Mapping[int, list[int]]) -> str:
@@ -83,7 +48,7 @@ def own_fold(log: Log, counted: Mapping[int, list[int]]) -> str:
     rows = []
     for p in range(log.partitions):
         row: dict[str, float] = {}
-        for each in update_records(log, p):
+        for each in read_updates(log, p):
             if isinstance(each, Update) and each.n <= counted.get(each.epoch, [0] * log.partitions)[p]:
                 for name, value in {**json.loads(bytes(each.features)), "BIAS": 1.0}.items():
                     row[name] = row.get(name, 0.0) + (1.0 if each.label else -1.0) * value
@@ -102,11 +67,6 @@ def reset(log: Log, settings: Settings, base: Base | None = None) -> None:
     execute(log, settings, plan, PATIENCE_S)
 
 
-def worked(log: Log, settings: Settings, count: int = 40, first: int = 0) -> Run:
-    log.append(stream(count, partitions=log.partitions, first=first))
-    return Run(log, settings)
-
-
 # --- the plan ---------------------------------------------------------------------------------------------
 
 
@@ -114,7 +74,7 @@ def test_the_plan_says_what_would_change_and_changes_nothing(settings: Settings)
     """Now, next, what differs, what counts no more and what stays."""
     with opened(settings, 2) as log:
         log.append([example(900, {"a": 1}, 1), example(901, {"a": 1}, 1)])
-        held = worked(log, settings).held.state
+        held = work_on(log, settings).held.state
         before = everything(log)
         result = ok("reset", *flags(altered(settings, learner=WINNOW)), log=None)
         assert everything(log) == before
@@ -133,11 +93,11 @@ def test_the_plan_says_what_would_change_and_changes_nothing(settings: Settings)
 def test_the_plan_as_json_holds_both_epochs_whole(settings: Settings) -> None:
     """With all settings of each, not only those that differ."""
     with opened(settings) as log:
-        updates = worked(log, settings).held.state.model.updates
+        updates = work_on(log, settings).held.state.model.updates
         plan = json.loads(
             ok("reset", "--to", f"{updates[0] - 1}", "--json", *flags(settings), log=None).stdout
         )
-        assert len(update_records(log)) == updates[0] + 1
+        assert len(read_updates(log)) == updates[0] + 1
     assert plan["now"] == {
         "epoch": 1,
         "format": 1,
@@ -153,7 +113,7 @@ def test_an_empty_log_needs_no_reset(settings: Settings) -> None:
     """It is said, and nothing is written."""
     with opened(settings) as log:
         result = ok("reset", "--execute", *flags(settings), log=None)
-        assert update_records(log) == []
+        assert read_updates(log) == []
     assert "nothing to reset" in result.stderr
 
 
@@ -165,7 +125,7 @@ def test_an_epoch_without_any_work_can_be_followed_by_another(settings: Settings
         assert set(log.group_positions().values()) == {None}
         reset(log, other)
         assert set(log.group_positions().values()) == {None}
-        assert worked(log, other).held.state.model.epoch == 2
+        assert work_on(log, other).held.state.model.epoch == 2
 
 
 # --- execution ----------------------------------------------------------------------------------------------
@@ -175,7 +135,7 @@ def test_after_a_reset_the_new_settings_work_and_the_old_are_refused(settings: S
     """This is the remedy that a worker names when it refuses changed settings."""
     other = altered(settings, learner=WINNOW)
     with opened(settings, 2) as log:
-        worked(log, settings)
+        work_on(log, settings)
         with pytest.raises(Refused, match=r"learner\.kind is 'winnow'.*\n.*`mistakebound reset --execute`"):
             Run(log, other)
         positions = log.group_positions()
@@ -183,12 +143,12 @@ def test_after_a_reset_the_new_settings_work_and_the_old_are_refused(settings: S
         assert "epoch 2 has begun" in result.stderr
         assert log.group_positions() == positions
         for p in range(2):
-            assert update_records(log, p)[-1] == Epoch(2, 1, json.loads(encode(other.of_epoch())))
+            assert read_updates(log, p)[-1] == Epoch(2, 1, json.loads(encode(other.of_epoch())))
         with pytest.raises(
             Refused, match=r"epoch 2.*\n.*learner\.kind is 'perceptron', the epoch has 'winnow'"
         ):
             Run(log, settings)
-        assert worked(log, other, first=100).held.state.model.epoch == 2
+        assert work_on(log, other, first=100).held.state.model.epoch == 2
 
 
 def test_counts_for_life_go_on_and_those_of_the_epoch_start_at_zero(settings: Settings) -> None:
@@ -196,7 +156,7 @@ def test_counts_for_life_go_on_and_those_of_the_epoch_start_at_zero(settings: Se
     other = altered(settings, learner={**settings.learner.model_dump(), "delay_policy": "issued"})
     with opened(settings) as log:
         log.append([example(900, {"a": 1}, 1)])
-        before = worked(log, settings).held.state.ledgers[0]
+        before = work_on(log, settings).held.state.ledgers[0]
         prediction = next(
             each.prediction
             for each in map(read_prediction, log.read("predictions", 0, 0))
@@ -236,7 +196,7 @@ def test_epochs_follow_each_other(settings: Settings, tmp_path: Path, checkpoint
     url = str(tmp_path / "checkpoints") if checkpoints else ""
     settings = altered(settings, checkpoint={"url": url})
     with opened(settings, 2) as log:
-        worked(log, settings)
+        work_on(log, settings)
         reset(log, settings)
         log.append([example(2_000, {"a": 1}, 2_000), label(2_000, True, 2_001)])
         assert Run(log, settings).held.state.model.updates == [1, 0]
@@ -244,7 +204,7 @@ def test_epochs_follow_each_other(settings: Settings, tmp_path: Path, checkpoint
         held = Run(log, settings).held.state
         assert (held.model.epoch, held.model.updates, held.model.clock) == (3, [0, 0], [0, 0])
         assert [held.ledgers[p].tallies.epoch.updates for p in range(2)] == [0, 0]
-        assert worked(log, settings, first=3_000).held.state.model.epoch == 3
+        assert work_on(log, settings, first=3_000).held.state.model.epoch == 3
         audited(settings)
 
 
@@ -254,30 +214,30 @@ def test_epochs_follow_each_other(settings: Settings, tmp_path: Path, checkpoint
 def test_labels_that_were_poisoned_can_be_rolled_back(settings: Settings) -> None:
     """The new epoch starts from the version before them: its model is the sum of the updates up to it."""
     with opened(settings, 2) as log:
-        good = worked(log, settings).held.state.model
+        good = work_on(log, settings).held.state.model
         version, clean = list(good.updates), good.digest()
-        poisoned = worked(log, settings, first=500).held.state.model
+        poisoned = work_on(log, settings, first=500).held.state.model
         assert poisoned.digest() != clean
         ok("reset", "--to", ",".join(map(str, version)), "--execute", *flags(settings), log=None)
         held = Run(log, settings, stopping=only_takes_over).held.state
         assert held.model.digest() == clean == own_fold(log, {1: version})
         assert (held.model.epoch, held.model.updates, held.model.clock) == (2, [0, 0], [0, 0])
-        after = worked(log, settings, first=900).held.state.model
+        after = work_on(log, settings, first=900).held.state.model
         assert after.digest() == own_fold(log, {1: version, 2: after.updates})
 
 
 def test_a_version_of_an_epoch_that_itself_has_a_base(settings: Settings) -> None:
     """Each base limits its own epoch; a version of an older epoch passes over what came between."""
     with opened(settings) as log:
-        first = worked(log, settings).held.state.model.updates
+        first = work_on(log, settings).held.state.model.updates
         reset(log, settings, Base(1, [first[0] - 2]))
-        second = worked(log, settings, first=500).held.state.model.updates
+        second = work_on(log, settings, first=500).held.state.model.updates
         reset(log, settings, Base(0, [second[0] - 1]))
-        third = worked(log, settings, first=900).held.state.model
+        third = work_on(log, settings, first=900).held.state.model
         assert third.digest() == own_fold(log, {1: [first[0] - 2], 2: [second[0] - 1], 3: third.updates})
         reset(log, settings, Base(1, [3]))
         assert Run(log, settings).held.state.model.digest() == own_fold(log, {1: [3]})
-        worked(log, settings, first=1_300)
+        work_on(log, settings, first=1_300)
         audited(settings)
 
 
@@ -285,10 +245,10 @@ def test_the_base_is_folded_under_the_new_settings(settings: Settings) -> None:
     """Theta is the sum of the same mistakes, whatever the new learner makes of it."""
     other = altered(settings, learner={"kind": "averaged-perceptron"})
     with opened(settings) as log:
-        updates = worked(log, settings).held.state.model.updates
+        updates = work_on(log, settings).held.state.model.updates
         reset(log, other, Base(1, updates))
         assert Run(log, other).held.state.model.digest() == own_fold(log, {1: updates})
-        worked(log, other, first=500)
+        work_on(log, other, first=500)
         audited(settings)
 
 
@@ -310,9 +270,9 @@ def test_a_base_that_old_settings_cannot_read_is_refused_as_changed(settings: Se
         ("0,0,0", 5, "speaks of 3 partitions, the log has 2; give one number of updates for each"),
         ("7:0,0", 5, "there is no epoch 7 to start from; there are: 1"),
         ("0:1,1", 2, "the first epoch is 1"),
-        ("1:", 2, "'1:' is no version"),
-        ("1,-2", 2, "is no version"),
-        ("latest", 2, "is no version; write the updates of each partition"),
+        ("1:", 2, "'1:' is not a version"),
+        ("1,-2", 2, "is not a version"),
+        ("latest", 2, "is not a version; write the updates of each partition"),
     ],
 )
 def test_versions_that_do_not_exist_are_refused(
@@ -320,7 +280,7 @@ def test_versions_that_do_not_exist_are_refused(
 ) -> None:
     """Each with what there is instead; nothing is written."""
     with opened(settings, 2) as log:
-        worked(log, settings)
+        work_on(log, settings)
         before = everything(log)
         result = run("reset", f"--to={version}", "--execute", *flags(settings), log=None)
         assert (result.exit_code, result.stdout) == (code, "")
@@ -402,7 +362,7 @@ def test_a_running_worker_is_shut_out_and_writes_nothing_afterwards(settings: Se
         log.append(stream(50, first=1_000))
         until(lambda: ended, "the worker has ended")
         assert isinstance(ended[0], Refused)
-        messages = update_records(log)
+        messages = read_updates(log)
         assert isinstance(messages[-1], Epoch), "no update follows the new epoch's record"
         position = log.group_positions()[0]
         assert position is not None
@@ -417,11 +377,11 @@ def test_a_running_worker_is_shut_out_and_writes_nothing_afterwards(settings: Se
 def test_a_worker_that_comes_back_in_between_is_shut_out_again(settings: Settings) -> None:
     """An attempt that was fenced is made again: a fenced worker joins only once more."""
     with opened(settings) as log:
-        worked(log, settings)
+        work_on(log, settings)
         faulty = FaultyLog(log, {("commit", 0): "fenced", ("commit", 1): "failed"})
         reset(faulty, settings)
         assert "fenced" in faulty.happened
-        assert [each.epoch for each in update_records(log) if isinstance(each, Epoch)] == [1, 2]
+        assert [each.epoch for each in read_updates(log) if isinstance(each, Epoch)] == [1, 2]
 
 
 def test_a_commit_whose_answer_was_lost_is_found_in_the_log(
@@ -435,35 +395,35 @@ def test_a_commit_whose_answer_was_lost_is_found_in_the_log(
         raise TransactionFailed("the broker fell silent at the very commit")
 
     with opened(settings) as log:
-        updates = worked(log, settings).held.state.model.updates
+        updates = work_on(log, settings).held.state.model.updates
         monkeypatch.setattr(SqliteSession, "commit", silent)
         reset(log, settings, Base(0, updates))
-        assert [each.epoch for each in update_records(log) if isinstance(each, Epoch)] == [1, 2]
+        assert [each.epoch for each in read_updates(log) if isinstance(each, Epoch)] == [1, 2]
 
 
 def test_an_epoch_that_began_after_the_plan_is_not_followed_blindly(settings: Settings) -> None:
     """What was planned is what is done, or nothing."""
     with opened(settings) as log:
-        worked(log, settings)
+        work_on(log, settings)
         plan = planned(log, settings, None)
         assert plan is not None
         reset(log, altered(settings, learner=WINNOW))
         with pytest.raises(Refused, match="another epoch has begun since the plan was made"):
             execute(log, settings, plan, PATIENCE_S)
-        assert len([each for each in update_records(log) if isinstance(each, Epoch)]) == 2
+        assert len([each for each in read_updates(log) if isinstance(each, Epoch)]) == 2
 
 
 def test_lost_positions_are_not_papered_over(settings: Settings) -> None:
     """Without them nothing could shut older work out, and a worker could not go on either."""
     with opened(settings) as log:
-        worked(log, settings)
+        work_on(log, settings)
         renamed = altered(settings, worker={"group": "another"})
         with open_log(renamed) as other:
             result = run("reset", "--execute", *flags(settings, "worker.group=another"), log=None)
             assert result.exit_code == 5
             assert "no committed offset for partition 0" in result.stderr
             assert "--resume-from-outcomes" in result.stderr
-            assert len([each for each in update_records(other) if isinstance(each, Epoch)]) == 1
+            assert len([each for each in read_updates(other) if isinstance(each, Epoch)]) == 1
 
 
 def test_what_run_would_need_reset_needs_too(settings: Settings) -> None:
@@ -480,7 +440,7 @@ def test_status_shows_the_epoch_its_base_and_what_changed(settings: Settings) ->
     """Also before any work is done in it."""
     other = altered(settings, learner={"kind": "averaged-perceptron"})
     with opened(settings, 2) as log:
-        updates = worked(log, settings).held.state.model.updates
+        updates = work_on(log, settings).held.state.model.updates
         said = ok("status", *flags(settings), log=None).stdout
         assert "\nepoch 1, from nothing\n" in said
         reset(log, other, Base(1, [2, 1]))
@@ -501,7 +461,7 @@ def test_status_finds_the_epochs_among_many_updates(settings: Settings) -> None:
     """Wherever their records lie."""
     with opened(settings) as log:
         for number in range(1, 6):
-            worked(log, settings, count=7 * number, first=1_000 * number)
+            work_on(log, settings, count=7 * number, first=1_000 * number)
             told = json.loads(ok("status", "--json", *flags(settings), log=None).stdout)
             assert told["epoch"]["number"] == number
             assert list(told["epoch"]["changed"]) == (["labels.max_parked"] if number > 1 else [])

@@ -1,16 +1,13 @@
 """Starting warm: seeds form an epoch of their own, are never counted, and a worker goes on from them to the bit."""
 
 import json
-from collections.abc import Iterator, Mapping
 from pathlib import Path
 from random import Random
 from typing import Any
 
 import pytest
-from structlog.testing import capture_logs
 
-from mistakebound.core.messages.schema import Base, Epoch, Update, read_outcomes, read_update
-from mistakebound.core.records import TOPICS
+from mistakebound.core.messages.schema import Base, Epoch, Update, read_outcomes
 from mistakebound.core.replay.recording import encode, encode_header
 from mistakebound.core.replay.replay import Row, as_stream, replay_rows, report_of
 from mistakebound.log.protocol import Log, Refused, TransactionFailed
@@ -18,29 +15,18 @@ from mistakebound.settings import Settings
 from mistakebound.worker.assignment import fold_updates
 from mistakebound.worker.epochs.seeding import Plan, execute, planned
 from tests.commands.support.command_line import ok, run
+from tests.commands.support.epochs import PATIENCE_S, everything, flags, read_updates, work_on
 from tests.worker.support.faulty import FaultyLog
-from tests.worker.support.working import Run, altered, opened, settings_for, stream
+from tests.worker.support.working import Run, altered, opened, stream
 
-PATIENCE_S = 60.0
+pytestmark = pytest.mark.usefixtures("quiet")
+
 KINDS = (
     "perceptron",
     "averaged-perceptron",
     "kernel-perceptron",
     "balanced-winnow",
 )
-
-
-@pytest.fixture(autouse=True)
-def quiet(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[list[Any]]:
-    """What the worker logs; every test in a folder of its own."""
-    monkeypatch.chdir(tmp_path)
-    with capture_logs() as said:
-        yield said
-
-
-@pytest.fixture
-def settings(tmp_path: Path) -> Settings:
-    return settings_for(f"sqlite:{tmp_path / 'log.db'}")
 
 
 def rows(count: int = 30, seed: int = 4) -> list[Row]:
@@ -62,31 +48,6 @@ def seeded(log: Log, settings: Settings, count: int = 30, seed: int = 4) -> Plan
     return plan
 
 
-def worked(log: Log, settings: Settings, count: int = 40, first: int = 0) -> Run:
-    log.append(stream(count, partitions=log.partitions, first=first))
-    return Run(log, settings)
-
-
-def updates_of(log: Log, partition: int) -> list[Update | Epoch]:
-    return [read_update(record) for record in log.read("updates", partition, 0)]
-
-
-def everything(log: Log) -> Mapping[Any, Any]:
-    records = {(t, p): list(log.read(t, p, 0)) for t in TOPICS for p in range(log.partitions)}
-    return {**records, "positions": log.group_positions()}
-
-
-def flags(settings: Settings) -> list[str]:
-    """The same settings for the command line."""
-    keys = {
-        "log.prefix": settings.log.prefix,
-        "labels.max_delay": 1000,
-        "learner.kind": settings.learner.kind,
-        "checkpoint.url": "",
-    }
-    return ["--log", settings.log.url or "", *(f"--set={key}={value}" for key, value in keys.items())]
-
-
 # --- what is written ------------------------------------------------------------------------------------
 
 
@@ -98,7 +59,7 @@ def test_seeds_are_an_epoch_of_their_own_on_which_the_next_is_based(
     with opened(settings, partitions) as log:
         plan = seeded(log, settings)
         for p in range(partitions):
-            first, *seeds, last = updates_of(log, p)
+            first, *seeds, last = read_updates(log, p)
             assert first == plan.seeds
             assert isinstance(last, Epoch)
             assert (last.epoch, last.base) == (2, Base(1, [len(each) for each in plan.updates]))
@@ -124,7 +85,7 @@ def test_the_seeded_model_is_the_textbooks_after_the_rows(settings: Settings, ki
 def test_an_ordinary_update_says_nothing_of_seeds(settings: Settings) -> None:
     """Its bytes are what they were."""
     with opened(settings) as log:
-        worked(log, settings)
+        work_on(log, settings)
         assert not any(b"seed" in (record.value or b"") for record in log.read("updates", 0, 1))
 
 
@@ -165,9 +126,9 @@ def test_no_seed_is_counted(settings: Settings) -> None:
         assert sum(map(len, plan.updates)) > 5
         assert before.ledgers[0].tallies.life.mistakes == 0
         assert before.ledgers[0].tallies.life.updates == 0
-        after = worked(log, settings)
+        after = work_on(log, settings)
         tallies = after.held.state.ledgers[0].tallies
-        own = [each for each in updates_of(log, 0) if isinstance(each, Update) and not each.seed]
+        own = [each for each in read_updates(log, 0) if isinstance(each, Update) and not each.seed]
         assert tallies.life.updates == tallies.epoch.updates == len(own) == own[-1].n
         outcomes = [read_outcomes(record) for record in log.read("outcomes", 0, 0)]
         applied = [d for each in outcomes for d in each.decisions if d.outcome == "applied"]
@@ -180,7 +141,7 @@ def test_ids_of_seeds_are_free_in_the_stream(settings: Settings) -> None:
     """A seed was never predicted, so its id is no duplicate."""
     with opened(settings) as log:
         seeded(log, settings)
-        held = worked(log, settings, 20).held.state
+        held = work_on(log, settings, 20).held.state
         assert held.ledgers[0].tallies.life.examples["duplicate"] == 0
         assert held.ledgers[0].tallies.life.examples["labelled"] == 20
 
@@ -193,7 +154,7 @@ def test_what_was_learned_before_stays(settings: Settings, tmp_path: Path) -> No
     are no harm."""
     settings = altered(settings, checkpoint={"url": str(tmp_path / "checkpoints"), "every_updates": 1})
     with opened(settings, 2) as log:
-        held = worked(log, settings).held.state
+        held = work_on(log, settings).held.state
         positions = log.group_positions()
         learned = fold_updates(log, settings, None).model
         updates = list(learned.updates)
@@ -216,9 +177,9 @@ def test_an_audit_finds_nothing_wrong(settings: Settings, partitions: int) -> No
     """Before, between and after seeds every number can be made again from the log."""
     with opened(settings, partitions) as log:
         seeded(log, settings)
-        worked(log, settings)
+        work_on(log, settings)
         seeded(log, settings, seed=5)
-        worked(log, settings, first=100)
+        work_on(log, settings, first=100)
     told = ok("audit", *flags(settings), log=None)
     assert "seeds: what they were learned from is not in the log" in told.output
 
@@ -242,7 +203,7 @@ def test_a_second_seeding_follows_the_first(settings: Settings) -> None:
 def test_other_settings_than_the_epochs_are_refused(settings: Settings) -> None:
     """Seeds are learned under the settings that go on."""
     with opened(settings) as log:
-        worked(log, settings)
+        work_on(log, settings)
         before = everything(log)
         with pytest.raises(Refused, match=r"learner\.kind"):
             planned(log, altered(settings, learner={"kind": "winnow"}), rows())
@@ -252,9 +213,9 @@ def test_other_settings_than_the_epochs_are_refused(settings: Settings) -> None:
 def test_seeds_of_an_older_model_are_refused(settings: Settings) -> None:
     """A worker that learned meanwhile has another model than the one that decided them."""
     with opened(settings) as log:
-        worked(log, settings)
+        work_on(log, settings)
         plan = planned(log, settings, rows())
-        worked(log, settings, first=100)
+        work_on(log, settings, first=100)
         before = everything(log)
         with pytest.raises(Refused, match="stop all workers"):
             execute(log, settings, plan, PATIENCE_S)
@@ -264,7 +225,7 @@ def test_seeds_of_an_older_model_are_refused(settings: Settings) -> None:
 def test_a_running_worker_is_shut_out_and_goes_on_from_the_seeds(settings: Settings) -> None:
     """Its open step is given up, the log read again; nothing is lost or counted twice."""
     with opened(settings) as log:
-        worked(log, settings)
+        work_on(log, settings)
         log.append(stream(40, first=100))
         plans: list[Plan] = []
         small = altered(settings, batch={"max_records": 7})
@@ -284,7 +245,7 @@ def test_a_running_worker_is_shut_out_and_goes_on_from_the_seeds(settings: Setti
 def test_seeds_are_written_once_or_not_at_all(settings: Settings, fault: str) -> None:
     """Whether the transaction is given up, or only its answer is lost."""
     with opened(settings) as log:
-        worked(log, settings)
+        work_on(log, settings)
         faulty = FaultyLog(log, {("commit", 0): fault})
         plan = planned(faulty, settings, rows())
         if fault == "unreachable though written":
@@ -292,7 +253,7 @@ def test_seeds_are_written_once_or_not_at_all(settings: Settings, fault: str) ->
                 execute(faulty, settings, plan, PATIENCE_S)
         else:
             execute(faulty, settings, plan, PATIENCE_S)
-        found = [each for each in updates_of(log, 0) if isinstance(each, Update) and each.seed]
+        found = [each for each in read_updates(log, 0) if isinstance(each, Update) and each.seed]
         assert found == plan.updates[0]
         assert fault in faulty.happened
 
@@ -300,7 +261,7 @@ def test_seeds_are_written_once_or_not_at_all(settings: Settings, fault: str) ->
 def test_seeds_that_always_fail_leave_the_log_as_it_was(settings: Settings) -> None:
     """All of it is one transaction."""
     with opened(settings) as log:
-        worked(log, settings)
+        work_on(log, settings)
         before = everything(log)
         faulty = FaultyLog(log, {("commit", -1): "failed"})
         with pytest.raises(TransactionFailed):
@@ -326,7 +287,7 @@ def test_a_file_is_seeded_and_a_worker_starts(settings: Settings) -> None:
         told = json.loads(ok("seed", "warm.csv", "--json", *flags(settings), log=None).stdout)
         assert {**dry, "executed": True} == told
         assert (told["labelled"], told["unread"], told["epoch"]) == (20, 0, 2)
-        assert worked(log, settings).held.state.model.epoch == 2
+        assert work_on(log, settings).held.state.model.epoch == 2
 
 
 def test_a_recordings_judged_examples_are_seeds_too(settings: Settings) -> None:
@@ -357,7 +318,7 @@ def test_a_log_of_other_settings_is_refused_by_the_command(settings: Settings) -
     """Exit 5, as `run` does."""
     _csv()
     with opened(settings) as log:
-        worked(log, settings)
+        work_on(log, settings)
     told = run("seed", "warm.csv", *flags(altered(settings, learner={"kind": "winnow"})), log=None)
     assert told.exit_code == 5
     assert "learner.kind" in told.stderr

@@ -11,9 +11,10 @@ from dataclasses import dataclass
 import pytest
 from kafka import KafkaAdminClient, OffsetAndMetadata, TopicPartition
 
-from mistakebound.commands.exit_codes import ExitCode, code_of
+from mistakebound.commands.errors import code_of
 from mistakebound.core.messages.schema import Epoch, encode
 from mistakebound.core.records import INPUTS, OUTPUTS, Outgoing, Topic
+from mistakebound.exit_codes import ExitCode
 from mistakebound.log.kafka import KafkaLog
 from mistakebound.settings import Settings
 from tests.commands.support.command_line import ok

@@ -8,7 +8,8 @@ import pytest
 from kafka.net.selector import NetworkSelector
 
 from mistakebound.commands.app import app
-from mistakebound.commands.exit_codes import ExitCode, code_of
+from mistakebound.commands.errors import code_of
+from mistakebound.exit_codes import ExitCode
 from mistakebound.log.kafka import KafkaLog, auth_errors
 from mistakebound.log.protocol import LogError, Misconfigured, Unreachable
 from tests.security.support.certificates import KEY_PASSWORD

@@ -12,8 +12,9 @@ import pytest
 from typer.testing import CliRunner
 
 from mistakebound.commands.app import app
-from mistakebound.commands.exit_codes import ExitCode, code_of
+from mistakebound.commands.errors import code_of
 from mistakebound.core.records import TOPICS, Outgoing
+from mistakebound.exit_codes import ExitCode
 from mistakebound.log import open_log
 from mistakebound.log.kafka import KafkaLog
 from mistakebound.log.protocol import Refused

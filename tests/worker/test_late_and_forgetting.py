@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from structlog.testing import capture_logs
 
-from mistakebound.commands import status
+from mistakebound.commands.committed_report import read_report
 from mistakebound.core.records import INPUTS, Outgoing
 from mistakebound.core.replay.replay import replay_records, report_of
 from mistakebound.log.protocol import Log
@@ -79,7 +79,7 @@ def test_restarts_audit_and_replay_agree_to_the_bit(kind: str, window: int | Non
         held = worked(log, settings).held
         recount = Recount(log, settings)
         inputs = [record for topic in INPUTS for p in (0, 1) for record in log.read(topic, p, 0)]
-        told = status.read(log, settings, fold=True)
+        told = read_report(log, settings, fold=True)
     assert rejected(Path("checkpoints")) == []
     assert recount.digest == held.state.model.digest()
     late = [each for each in recount.decisions if each.outcome == "applied_late"]

@@ -10,7 +10,7 @@ from random import Random
 import pytest
 from jsonschema import Draft202012Validator
 
-from mistakebound.commands.status import lag, read
+from mistakebound.commands.committed_report import read_lag, read_report
 from mistakebound.core.replay.replay import Row
 from mistakebound.core.reporting.status import epoch_status, schema, status
 from mistakebound.worker.epochs.epochs import newest_epochs
@@ -45,7 +45,9 @@ def test_the_status_is_that_of_the_command_with_the_worker_beside_it(worker: Ser
     told = worker.until(lambda told: [told["lag"].get(p) for p in "01"] == [{"examples": 0, "labels": 0}] * 2)
     settings = paged(learner={"kind": "perceptron", "gamma": 0.5})
     epochs = newest_epochs(worker.log)
-    found = status(read(worker.log, settings, fold=True), lag(worker.log), epoch_status(epochs[0], None))
+    found = status(
+        read_report(worker.log, settings, fold=True), read_lag(worker.log), epoch_status(epochs[0], None)
+    )
     expected = json.loads(json.dumps(found.as_dict()))
 
     VALID.validate(expected)

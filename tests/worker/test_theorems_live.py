@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from mistakebound.commands.progress import summary
-from mistakebound.commands.status import read
+from mistakebound.commands.committed_report import read_report
+from mistakebound.commands.render_report import render_report
 from mistakebound.core.replay.replay import Row, replay_rows, report_of
 from mistakebound.core.reporting.report import Bound, Report
 from mistakebound.core.step.state import State
@@ -118,8 +118,8 @@ def test_a_running_worker_shows_its_bounds(monkeypatch: pytest.MonkeyPatch) -> N
         log.append([example(n, {"a": 1.0}, 1_000 + n) for n in range(3)])
         log.append([label(n, True, 2_000 + n) for n in range(3)])
         done = Run(log, chosen)
-        told = read(log, chosen, fold=True)
-        unfolded = read(log, chosen, fold=False)
+        told = read_report(log, chosen, fold=True)
+        unfolded = read_report(log, chosen, fold=False)
     assert done.metric('mistakebound_mistake_bound{of="mistakes",theorem="Novikoff"}') == 12
     assert done.metric('mistakebound_bounded_events{of="mistakes",theorem="Novikoff"}') == 3
     assert done.metric("mistakebound_margin_upper_bound") == 1
@@ -136,12 +136,12 @@ def test_a_running_worker_shows_its_bounds(monkeypatch: pytest.MonkeyPatch) -> N
 def test_the_summary_spells_bounds_out() -> None:
     """As the theorem is read; and what it means where it does not hold."""
     report: Report = report_of(replayed(ROWS, learner={**DECLARED, "gamma": 0.126}))
-    text = summary(report)
+    text = render_report(report)
     assert "bound            updates 1 <= 62.99 (Novikoff, R = 1, gamma = 0.126)" in text
     assert "bound            mistakes 1 <= 62.99 (Novikoff, R = 1, gamma = 0.126)" in text
     assert "margin           at most 1, whatever separates the updates" in text
     against = [Row(str(n), {"a": 1.0}, n % 2 == 0) for n in range(6)]
-    text = summary(report_of(replayed(against, learner={**DECLARED, "gamma": 1.0})))
+    text = render_report(report_of(replayed(against, learner={**DECLARED, "gamma": 1.0})))
     assert "updates 6 > 1: the assumptions do not hold (Novikoff, R = 1, gamma = 1)" in text
     assert "margin           at most 0, whatever separates the updates" in text
 

@@ -16,8 +16,9 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from mistakebound.commands.exit_codes import MEANINGS, ExitCode, code_of
-from mistakebound.commands.output import message
+from mistakebound.commands.errors import code_of
+from mistakebound.commands.output import print_message
+from mistakebound.exit_codes import MEANINGS, ExitCode
 
 VERBS: dict[str, str] = {
     "demo": "mistakebound.commands.demo.demo:demo",
@@ -72,21 +73,21 @@ class Verbs(TyperGroup):
         except Exception as error:
             if hasattr(error, "exit_code"):  # the command line's own: usage errors, and ends that were meant
                 if isinstance(text := getattr(error, "message", None), str):
-                    error.message = _masked(text)  # type: ignore[attr-defined]
+                    error.message = _mask(text.removeprefix("Value error, "))  # type: ignore[attr-defined]
                 raise
             code = code_of(error)
-            message(_masked(_trace(error) if code is ExitCode.BUG else str(error)))
+            print_message(_mask(_render_trace(error) if code is ExitCode.BUG else str(error)))
             raise typer.Exit(code) from None
         return result
 
 
-def _masked(text: str) -> str:
-    from mistakebound.config.masking import masked_text
+def _mask(text: str) -> str:
+    from mistakebound.config.masking import mask_text
 
-    return masked_text(text)
+    return mask_text(text)
 
 
-def _trace(error: Exception) -> str:
+def _render_trace(error: Exception) -> str:
     # Not left to the interpreter, which would print the secrets that a library put into its message.
     return "".join(traceback.format_exception(error)).rstrip()
 
@@ -96,7 +97,7 @@ app = typer.Typer(
     add_completion=False,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
-    epilog=f"Exit codes: {_CODES}; 130 interrupted.",
+    epilog=f"Exit codes: {_CODES}.",
 )
 
 

@@ -1,14 +1,12 @@
-"""`checkpoint list|show|verify`: what lies in the checkpoint folder or store."""
+"""`checkpoint list|show|verify`: what lies in the checkpoint store."""
 
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
-from mistakebound.commands.exit_codes import CommandError, ExitCode
-from mistakebound.commands.options import Config, Json, LogUrl, Sets, settings_of
-
-if TYPE_CHECKING:
-    from mistakebound.core.checkpoint import Checkpoint
+from mistakebound.commands.errors import CommandError
+from mistakebound.commands.options import Config, Json, LogUrl, Sets, read_settings
+from mistakebound.exit_codes import ExitCode
 
 checkpoint = typer.Typer(
     help="Look at checkpoints: shortcuts for the fold, never the truth.",
@@ -16,43 +14,46 @@ checkpoint = typer.Typer(
     rich_markup_mode=None,
 )
 
-File = Annotated[str, typer.Argument(metavar="FILE", help="A checkpoint's path or URL.")]
-ASK_S = 30.0
-"""How long a store that is named on the command line has for one answer."""
-
 
 @checkpoint.command("list")
 def list_(config: Config = None, sets: Sets = None, log: LogUrl = None, json: Json = False) -> None:
     """List the checkpoints of checkpoint.url, oldest first."""
-    from mistakebound.commands.output import as_json, message, table
-    from mistakebound.worker.checkpoints.open_store import open_store
+    from mistakebound.commands.checkpoint_files import open_own_store
+    from mistakebound.commands.output import as_json, print_message, table
 
-    rules = settings_of(config, sets, log).checkpoint
-    if not rules.url:
-        message("checkpoint.url is empty: no checkpoints are kept")
+    store = open_own_store(read_settings(config, sets, log).checkpoint)
+    if store is None:
+        print_message("checkpoint.url is empty: no checkpoints are kept")
         return
-    shelf = open_store(rules.url, rules.timeout.total_seconds())
     rows = []
-    for name in shelf.names():
-        whole, why = _verdict(shelf.where(name))
-        rows.append((name, shelf.size(name), "valid" if whole is not None else f"invalid: {why}"))
+    for name in store.names():
+        wrong = _find_wrong(store.where(name))
+        rows.append((name, store.size(name), "valid" if wrong is None else f"invalid: {wrong}"))
     if json:
         as_json([{"file": name, "bytes": size, "state": state} for name, size, state in rows])
     elif rows:
         print(table(("file", "bytes", "state"), rows))
     else:
-        message(f"no checkpoints in {shelf.where()}")
+        print_message(f"no checkpoints in {store.where()}")
 
 
 @checkpoint.command()
-def show(file: File, top: Annotated[int, typer.Option(help="So many largest weights.")] = 10) -> None:
-    """Print a checkpoint's version, positions and digest and largest weights, as JSON."""
+def show(
+    file: Annotated[str, typer.Argument(metavar="FILE", help="A checkpoint's path or URL.")],
+    top: Annotated[int, typer.Option(help="How many of the largest weights to print.")] = 10,
+) -> None:
+    """Print a checkpoint's version, positions, digest and largest weights, as JSON."""
+    from mistakebound.commands.checkpoint_files import read_checkpoint
     from mistakebound.commands.output import as_json
     from mistakebound.core.checkpoint import describe_checkpoint
+    from mistakebound.core.faults import BadSnapshot
     from mistakebound.core.model.model import Model
     from mistakebound.settings import Settings
 
-    found = _read(file)
+    try:
+        found = read_checkpoint(file)
+    except BadSnapshot as error:
+        raise CommandError(f"{file}: {error}", ExitCode.CHECK_FAILED) from None
     model = Model(Settings.model_validate(found.epochs[-1].settings), len(found.updates_next))
     model.restore(found.model)
     weights = model.learner.weights()
@@ -61,39 +62,24 @@ def show(file: File, top: Annotated[int, typer.Option(help="So many largest weig
 
 
 @checkpoint.command()
-def verify(
-    files: Annotated[list[str], typer.Argument(metavar="FILE...", help="Paths or URLs.")],
-) -> None:
+def verify(files: Annotated[list[str], typer.Argument(metavar="FILE...", help="Paths or URLs.")]) -> None:
     """Check that checkpoints are whole; exit 3 when one is not."""
     bad = 0
     for file in files:
-        found, why = _verdict(file)
-        print(f"{file}: {'valid' if found is not None else why}")
-        bad += found is None
+        wrong = _find_wrong(file)
+        print(f"{file}: {wrong or 'valid'}")
+        bad += wrong is not None
     if bad:
-        raise CommandError(ExitCode.CHECK_FAILED, f"{bad} of {len(files)} cannot be used; the log still can")
+        raise CommandError(f"{bad} of {len(files)} cannot be used; the log still can", ExitCode.CHECK_FAILED)
 
 
-def _verdict(file: str) -> "tuple[Checkpoint | None, str]":
-    try:
-        return _read(file), ""
-    except CommandError as error:
-        return None, str(error)
-
-
-def _read(file: str) -> "Checkpoint":
-    from mistakebound.core.checkpoint import decode_checkpoint
+def _find_wrong(file: str) -> str | None:
+    """Why the checkpoint cannot be used; None where it can."""
+    from mistakebound.commands.checkpoint_files import read_checkpoint
     from mistakebound.core.faults import BadSnapshot
-    from mistakebound.worker.checkpoints.envelope import InvalidCheckpointError, parse
-    from mistakebound.worker.checkpoints.open_store import open_store
-    from mistakebound.worker.checkpoints.store import split
 
-    url, name = split(file)
     try:
-        return decode_checkpoint(parse(open_store(url, ASK_S).read(name)[0]).payload)
-    except ValueError as error:
-        raise CommandError(ExitCode.USAGE, f"{file}: {error}") from None
-    except OSError as error:
-        raise CommandError(ExitCode.USAGE, f"{file} cannot be read: {error.strerror or error}") from None
-    except (InvalidCheckpointError, BadSnapshot) as error:
-        raise CommandError(ExitCode.CHECK_FAILED, f"{file}: {error}") from None
+        read_checkpoint(file)
+    except (CommandError, BadSnapshot) as error:
+        return str(error)
+    return None

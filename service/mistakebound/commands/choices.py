@@ -1,15 +1,15 @@
-"""Options that take one of a few words."""
+"""Arguments that take one of a few words, which are known only when the verb runs."""
 
 from typing import TypeVar
 
-from mistakebound.commands.exit_codes import CommandError, ExitCode
+from mistakebound.commands.errors import CommandError
 
 Choice = TypeVar("Choice", bound=str)
 
 
-def chosen(option: str, value: str, choices: "tuple[Choice, ...]") -> Choice:
-    """The choice that `value` names. Raises CommandError, naming the choices."""
+def choose(name: str, value: str, choices: "tuple[Choice, ...]") -> Choice:
+    """The choice that `value` spells. Raises CommandError, naming the choices."""
     for choice in choices:
         if value == choice:
             return choice
-    raise CommandError(ExitCode.USAGE, f"{option}: {value!r} is none of {', '.join(choices)}")
+    raise CommandError(f"{name} must be one of {', '.join(choices)}, not {value!r}")

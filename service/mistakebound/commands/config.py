@@ -4,8 +4,8 @@ from typing import Annotated
 
 import typer
 
-from mistakebound.commands.options import Config, Json, LogUrl, Sets, loaded, opened
-from mistakebound.commands.output import as_json, message, table
+from mistakebound.commands.options import Config, Json, LogUrl, Sets, load, open_log, read_settings
+from mistakebound.commands.output import as_json, print_message, table
 
 config = typer.Typer(
     help="Check and show the settings.", no_args_is_help=True, add_completion=False, rich_markup_mode=None
@@ -28,40 +28,37 @@ def check(
     from mistakebound.config.checks import require_for_run
     from mistakebound.worker.http.tls import tls_of
 
-    settings = loaded(config, sets, log).settings
+    settings = read_settings(config, sets, log)
     require_for_run(settings)
     tls_of(settings.http)
     if online:
-        from mistakebound.commands.topics.topics import report
-        from mistakebound.worker.checkpoints.open_store import open_store
+        from mistakebound.commands.checkpoint_files import open_own_store
+        from mistakebound.commands.topics.check import check_topics
 
-        with opened(settings) as reached:
-            report(reached, settings, as_json_text=False)
-        if settings.checkpoint.url:
-            open_store(settings.checkpoint.url, settings.checkpoint.timeout.total_seconds()).probe()
-    message("the configuration is complete")
+        with open_log(settings) as reached:
+            check_topics(reached, settings)
+        store = open_own_store(settings.checkpoint)
+        if store is not None:
+            store.probe()
+    print_message("the configuration is complete")
 
 
 @config.command()
 def show(config: Config = None, sets: Sets = None, log: LogUrl = None, json: Json = False) -> None:
-    """Print every setting as it is in effect, and where it came from. Secrets are masked."""
+    """Print every setting in effect, and where it came from. Secrets are masked."""
     from mistakebound.config.keys import effective, shown
 
-    found = loaded(config, sets, log)
-    values = effective(found.settings)
+    found = load(config, sets, log)
+    rows = [(key, value, found.origins[key]) for key, value in effective(found.settings).items()]
     if json:
-        rows = {
-            key: {"value": value, "origin": found.origins[key].kind, "from": found.origins[key].name or None}
-            for key, value in values.items()
-        }
-        as_json(rows)
-        return
-    print(
-        table(
-            ("key", "value", "from"),
-            ((key, shown(value), found.origins[key]) for key, value in values.items()),
+        as_json(
+            {
+                key: {"value": value, "origin": origin.kind, "from": origin.name or None}
+                for key, value, origin in rows
+            }
         )
-    )
+    else:
+        print(table(("key", "value", "from"), [(key, shown(value), origin) for key, value, origin in rows]))
 
 
 @config.command()
@@ -70,12 +67,11 @@ def schema(
         bool, typer.Option("--reference", help="Print deploy/configuration.md: every setting at length.")
     ] = False,
 ) -> None:
-    """Print the JSON Schema of mistakebound.toml, by which editors complete and check it."""
-    from mistakebound.config import keys
+    """Print the JSON Schema of mistakebound.toml, with which editors complete and check it."""
+    from mistakebound.config.keys import json_schema
+    from mistakebound.config.reference import reference as render_reference
 
     if reference:
-        from mistakebound.config.reference import reference as whole
-
-        print(whole(), end="")
+        print(render_reference(), end="")
     else:
-        as_json(keys.json_schema())
+        as_json(json_schema())

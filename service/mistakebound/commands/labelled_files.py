@@ -1,23 +1,27 @@
-"""Labelled data from files: CSV with a header, svmlight, or JSON Lines, as rows of a replay."""
+"""Labelled data from files, CSV with a header, svmlight, JSON Lines or a recording, as rows of a replay."""
 
 import csv
 import io
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import msgspec
 from msgspec import UNSET, Raw
 
-from mistakebound.commands.exit_codes import CommandError, ExitCode
-from mistakebound.core.replay.replay import Row
+from mistakebound.commands.errors import CommandError
+from mistakebound.commands.input_files import Form
+from mistakebound.core.replay.applied import AppliedRows
+from mistakebound.core.replay.recording import begin
+from mistakebound.core.replay.replay import Row, replay_records
+from mistakebound.settings import LearnerSettings, Settings
 
 
-def wrong(line: int, what: str, remedy: str) -> CommandError:
+def _wrong_line(line: int, what: str, remedy: str) -> CommandError:
     """A line that cannot be read: it is the file's fault, and says where."""
-    return CommandError(ExitCode.USAGE, f"line {line}: {what}; {remedy}")
+    return CommandError(f"line {line}: {what}; {remedy}")
 
 
-def scalar(text: str) -> Any:
+def _parse_scalar(text: str) -> Any:
     """A JSON scalar where the text is one, else the text."""
     try:
         value = msgspec.json.decode(text)
@@ -34,15 +38,17 @@ def from_csv(lines: Iterable[str]) -> Iterator[Row]:
     reader = csv.DictReader(lines)
     names = reader.fieldnames or ()
     if "label" not in names:
-        raise wrong(1, f"the header has no column `label`: {list(names)}", "rename the label's column")
+        raise _wrong_line(1, f"the header has no column `label`: {list(names)}", "rename the label's column")
     for number, cells in enumerate(reader, 1):
         if None in cells or None in cells.values():
-            raise wrong(reader.line_num, f"it has not {len(names)} cells as the header", "mend the line")
-        features = {name: _cell(text) for name, text in cells.items() if name not in ("id", "label")}
-        yield Row(cells.get("id") or str(number), features, scalar(cells["label"]))
+            raise _wrong_line(
+                reader.line_num, f"it does not have {len(names)} cells like the header", "correct the line"
+            )
+        features = {name: _parse_cell(text) for name, text in cells.items() if name not in ("id", "label")}
+        yield Row(cells.get("id") or str(number), features, _parse_scalar(cells["label"]))
 
 
-def _cell(text: str) -> Any:
+def _parse_cell(text: str) -> Any:
     if text == "":
         return None
     try:
@@ -52,7 +58,7 @@ def _cell(text: str) -> Any:
 
 
 def from_svmlight(lines: Iterable[str]) -> Iterator[Row]:
-    """`label index:value ... # comment`; an index is a feature's name; the id is the line's number."""
+    """`label index:value ... # comment`; an index is a feature's name, and the line's number is the id."""
     for number, line in enumerate(lines, 1):
         label, *pairs = line.partition("#")[0].split() or ("",)
         if not label:
@@ -67,11 +73,11 @@ def from_svmlight(lines: Iterable[str]) -> Iterator[Row]:
             except ValueError:
                 colon = ""
             if not colon:
-                raise wrong(number, f"{pair!r} is not index:value", "mend the line")
-        yield Row(str(number), features, scalar(label.removeprefix("+")))
+                raise _wrong_line(number, f"{pair!r} is not index:value", "correct the line")
+        yield Row(str(number), features, _parse_scalar(label.removeprefix("+")))
 
 
-class _Line(msgspec.Struct, gc=False):
+class _JsonRow(msgspec.Struct, gc=False):
     """A line of JSON Lines. Features are kept as JSON text: the worker's step reads them."""
 
     features: Raw
@@ -79,34 +85,47 @@ class _Line(msgspec.Struct, gc=False):
     id: Any = UNSET
 
 
-_line = msgspec.json.Decoder(_Line).decode
+_decode_line = msgspec.json.Decoder(_JsonRow).decode
 
 
 def from_jsonl(lines: Iterable[str | bytes]) -> Iterator[Row]:
-    """`{"id": ..., "features": ..., "label": ...}` a line; the id is optional: the line's number."""
+    """`{"id": ..., "features": ..., "label": ...}` a line; without an id it is the line's number."""
     for number, line in enumerate(lines, 1):
         if not line.strip():
             continue
         try:
-            value = _line(line)
+            value = _decode_line(line)
         except msgspec.ValidationError as error:
-            what = f"it is no object with features and label: {error}"
-            raise wrong(number, what, "add what is missing") from None
+            what = f"it is not an object with features and label: {error}"
+            raise _wrong_line(number, what, "add what is missing") from None
         except (msgspec.DecodeError, RecursionError) as error:
-            raise wrong(number, f"it is no JSON: {error}", "write one JSON object a line") from None
+            raise _wrong_line(number, f"it is not JSON: {error}", "write one JSON object a line") from None
         yield Row(str(number if value.id is UNSET else value.id), value.features, value.label)
 
 
-READERS: Mapping[str, Callable[[Iterable[str]], Iterator[Row]]] = {
+_READERS: Mapping[str, Callable[[Iterable[str]], Iterator[Row]]] = {
     "csv": from_csv,
     "svmlight": from_svmlight,
     "jsonl": from_jsonl,
 }
 
 
-def text_lines(content: bytes) -> Iterable[str]:
-    """The lines of a UTF-8 file. Raises CommandError, naming the offending byte."""
+def read_labelled(form: Form, content: bytes) -> list[Row]:
+    """Labelled data's rows. Raises CommandError, naming the line or the byte."""
     try:
-        return io.StringIO(content.decode("utf-8-sig"), newline="")
+        lines = io.StringIO(content.decode("utf-8-sig"), newline="")
     except UnicodeDecodeError as error:
-        raise CommandError(ExitCode.USAGE, f"the file is not UTF-8 at byte {error.start}") from None
+        raise CommandError(f"the file is not UTF-8 at byte {error.start}") from None
+    return list(_READERS[form](lines))
+
+
+def read_rows(form: Form, content: bytes, settings: Settings) -> Sequence[Row]:
+    """Labelled data, or what a recording's labels were applied to, in the order applied."""
+    if form != "recording":
+        return read_labelled(form, content)
+    header, records = begin(content.splitlines(keepends=True))
+    rows = AppliedRows()
+    # A perceptron stands in for the learner: which labels are applied does not depend on it.
+    plain = settings.model_copy(update={"learner": LearnerSettings(kind="perceptron")})
+    replay_records(records, plain, header.partitions, taken=rows.see)
+    return rows.rows

@@ -3,11 +3,11 @@
 import json
 from typing import Any
 
-from mistakebound.commands.exit_codes import CommandError, ExitCode
+from mistakebound.commands.errors import CommandError
 
 
 def key_of(value: bytes, pointer: str, line: int) -> bytes:
-    """The id's text as bytes. Raises CommandError naming the line for what is no message with an id."""
+    """The id's text as bytes. Raises CommandError naming the line for what is not a message with an id."""
     try:
         found = json.loads(value)
     except ValueError as error:
@@ -21,15 +21,15 @@ def key_of(value: bytes, pointer: str, line: int) -> bytes:
 def _text(found: Any, pointer: str, line: int) -> str:
     match found:
         case bool():
-            wrong = f"id = {str(found).lower()} is no id"
+            wrong = f"id = {str(found).lower()} is not an id"
         case int():
             return str(found)
         case str() if found:
             return found
         case _:
-            wrong = f"no id at messages.id = {pointer}" if found is None else f"id = {found!r} is no id"
+            wrong = f"no id at messages.id = {pointer}" if found is None else f"id = {found!r} is not an id"
     raise _wrong(line, wrong, "An id is a string or an integer; messages.id says where it is")
 
 
 def _wrong(line: int, wrong: str, remedy: str) -> CommandError:
-    return CommandError(ExitCode.USAGE, f"line {line}: {wrong}. {remedy}")
+    return CommandError(f"line {line}: {wrong}. {remedy}")

@@ -1,4 +1,4 @@
-"""Options that every verb takes, and the step from them to checked settings."""
+"""Options that most verbs take, and the step from them to checked settings."""
 
 import os
 from pathlib import Path
@@ -28,24 +28,28 @@ LogUrl = Annotated[
     typer.Option("--log", metavar="URL", help="The log: kafka://host:9092, sqlite:FILE or sqlite::memory:."),
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+DryRun = Annotated[bool, typer.Option("--dry-run", "-n", help="Print the plan and do nothing.")]
+WaitS = Annotated[
+    float, typer.Option("--wait", min=0, metavar="SECONDS", help="How long to wait for the group.")
+]
 
 
-def loaded(config: Path | None, sets: list[str] | None, log: str | None) -> "Loaded":
+def load(config: Path | None, sets: list[str] | None, log: str | None) -> "Loaded":
     """Settings with their origins. Raises ConfigurationError."""
-    from mistakebound.config.load import load
+    from mistakebound.config.load import load as load_from
 
-    return load(config, sets or (), log, os.environ)
+    return load_from(config, sets or (), log, os.environ)
 
 
-def settings_of(config: Path | None, sets: list[str] | None, log: str | None) -> "Settings":
+def read_settings(config: Path | None, sets: list[str] | None, log: str | None) -> "Settings":
     """Checked settings. Raises ConfigurationError."""
-    return loaded(config, sets, log).settings
+    return load(config, sets, log).settings
 
 
-def opened(settings: "Settings") -> "Log":
-    """The log that the settings name; to be used in `with`. Raises ConfigurationError where none is named."""
+def open_log(settings: "Settings") -> "Log":
+    """The log that the settings name; to be used in `with`. Raises ConfigurationError where they name none."""
+    from mistakebound import log
     from mistakebound.config.checks import require_log
-    from mistakebound.log import open_log
 
     require_log(settings)
-    return open_log(settings)
+    return log.open_log(settings)

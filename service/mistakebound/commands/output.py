@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 
-def message(text: str) -> None:
+def print_message(text: str) -> None:
     """Tell the user something that is not the answer."""
     print(text, file=sys.stderr, flush=True)
 

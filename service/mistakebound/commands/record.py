@@ -8,16 +8,13 @@ from typing import IO, TYPE_CHECKING, Annotated
 
 import typer
 
-from mistakebound.commands.exit_codes import CommandError, ExitCode
-from mistakebound.commands.options import Config, LogUrl, Sets, opened, settings_of
-from mistakebound.commands.output import message
+from mistakebound.commands.errors import CommandError
+from mistakebound.commands.options import Config, LogUrl, Sets, open_log, read_settings
+from mistakebound.commands.output import print_message
 
 if TYPE_CHECKING:
     from mistakebound.core.records import Record, Topic
     from mistakebound.log.protocol import Log
-
-CHUNK_OFFSETS = 2_000
-"""WorkerState in memory for each partition of each topic."""
 
 
 def record(
@@ -34,51 +31,44 @@ def record(
     Committed records only, in record-time order, up to the ends at the start. The same log gives the
     same bytes. A file is written whole or not at all.
     """
-    from mistakebound.commands.recorded import ordered
+    from mistakebound.commands.record_order import merge
     from mistakebound.core.replay.recording import encode, encode_header
 
-    wanted = _topics(topics)
-    settings = settings_of(config, sets, log)
+    wanted = _choose_topics(topics)
+    settings = read_settings(config, sets, log)
     count = 0
-    with opened(settings) as reached, _destination(file) as out:
+    with open_log(settings) as reached, _open_output(file) as out:
         partitions = reached.partitions
         out.write(encode_header(partitions))
-        for one in ordered(_sides(reached, wanted, partitions)):
+        for one in merge(_readers(reached, wanted, partitions)):
             out.write(encode(one))
             count += 1
-    message(f"{count} records of {', '.join(wanted)}")
+    print_message(f"{count} records of {', '.join(wanted)}")
 
 
-def _sides(log: "Log", topics: "tuple[Topic, ...]", partitions: int) -> "list[Iterator[Record]]":
-    """A reader for each topic and partition; all ends are taken before the first record is read."""
-    ends = [
-        (topic, partition, log.low_watermark(topic, partition), log.high_watermark(topic, partition))
-        for topic in topics
-        for partition in range(partitions)
-    ]
-    return [_chunks(log, *end) for end in ends]
-
-
-def _chunks(log: "Log", topic: "Topic", partition: int, low: int, high: int) -> "Iterator[Record]":
-    """Read in short ranges, each to its end, so that one connection serves all sides of the merge."""
-    for start in range(low, high, CHUNK_OFFSETS):
-        yield from list(log.read(topic, partition, start, min(start + CHUNK_OFFSETS, high)))
-
-
-def _topics(names: list[str] | None) -> "tuple[Topic, ...]":
+def _choose_topics(names: list[str] | None) -> "tuple[Topic, ...]":
+    from mistakebound.commands.choices import choose
     from mistakebound.core.records import TOPICS
 
     if names is None:
         return TOPICS
-    asked = [name.strip() for item in names for name in item.split(",")]
-    unknown = [name for name in asked if name not in TOPICS]
-    if unknown:
-        raise CommandError(ExitCode.USAGE, f"no topic {unknown[0]!r}: choose of {', '.join(TOPICS)}")
+    asked = {choose("--topics", name.strip(), TOPICS) for item in names for name in item.split(",")}
     return tuple(topic for topic in TOPICS if topic in asked)
 
 
+def _readers(log: "Log", topics: "tuple[Topic, ...]", partitions: int) -> "list[Iterator[Record]]":
+    """A reader for each topic and partition; all ends are taken before the first record is read."""
+    from mistakebound.commands.log_ranges import read_range
+
+    return [
+        read_range(log, topic, p, log.low_watermark(topic, p), log.high_watermark(topic, p))
+        for topic in topics
+        for p in range(partitions)
+    ]
+
+
 @contextmanager
-def _destination(file: str) -> Iterator[IO[bytes]]:
+def _open_output(file: str) -> Iterator[IO[bytes]]:
     """stdout, or a new file beside the named one that takes its place when all went well."""
     if file == "-":
         yield sys.stdout.buffer
@@ -96,4 +86,4 @@ def _destination(file: str) -> Iterator[IO[bytes]]:
     except OSError as error:
         if error.filename is None:
             raise
-        raise CommandError(ExitCode.USAGE, f"{file} cannot be written: {error.strerror}") from None
+        raise CommandError(f"{file} cannot be written: {error.strerror}") from None

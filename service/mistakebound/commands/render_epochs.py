@@ -10,36 +10,27 @@ from mistakebound.core.reporting.settings_diff import Change, changes
 from mistakebound.settings import Settings
 
 
-def version(base: Base) -> str:
-    """As `reset --to` takes it: `EPOCH:u0,u1,...`."""
-    return f"{base.epoch}:{numbers(base.updates)}"
-
-
-def numbers(counts: Iterable[int]) -> str:
+def render_counts(counts: Iterable[int]) -> str:
     """One count for each partition."""
     return ",".join(map(str, counts))
 
 
-def start(base: Base | None) -> str:
-    """What an epoch starts from."""
-    return "nothing" if base is None else f"version {version(base)}"
+def render_base(base: Base | None) -> str:
+    """What an epoch starts from; a version as `reset --to` takes it, `EPOCH:u0,u1,...`."""
+    return "nothing" if base is None else f"version {base.epoch}:{render_counts(base.updates)}"
 
 
-def value(found: Any) -> str:
-    """A setting's value; `unset` where there is none."""
-    return "unset" if found is None else encode(found).decode()
-
-
-def of_epoch(epoch: Epoch) -> list[str]:
+def render_settings(epoch: Epoch) -> list[str]:
     """Its settings that differ from the defaults."""
-    return [f"{each.key} = {value(each.after)}" for each in changes(Settings().of_epoch(), epoch.settings)]
+    return [
+        f"{each.key} = {_render_value(each.after)}" for each in changes(Settings().of_epoch(), epoch.settings)
+    ]
 
 
-def changed(differing: Sequence[Change]) -> list[str]:
+def render_changes(differing: Sequence[Change]) -> list[str]:
     """Each with both values."""
-    return [f"{each.key}: {value(each.before)} -> {value(each.after)}" for each in differing]
+    return [f"{each.key}: {_render_value(each.before)} -> {_render_value(each.after)}" for each in differing]
 
 
-def as_json(differing: Sequence[Change]) -> dict[str, Any]:
-    """Key -> both values."""
-    return {each.key: {"before": each.before, "after": each.after} for each in differing}
+def _render_value(found: Any) -> str:
+    return "unset" if found is None else encode(found).decode()

@@ -1,16 +1,14 @@
 """`reset`: the next epoch, with other settings, from nothing or from an earlier version."""
 
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from mistakebound.commands.exit_codes import CommandError, ExitCode
-from mistakebound.commands.options import Config, Json, LogUrl, Sets, opened, settings_of
+from mistakebound.commands.errors import CommandError
+from mistakebound.commands.options import Config, Json, LogUrl, Sets, WaitS, open_log, read_settings
 
 if TYPE_CHECKING:
     from mistakebound.core.messages.schema import Base
-    from mistakebound.core.reporting.report import Report
-    from mistakebound.worker.epochs.reset import Plan
 
 NONE = (
     "nothing to reset: the log holds no epoch and no work; `mistakebound run` begins the first epoch with the "
@@ -30,9 +28,7 @@ def reset(
     execute: Annotated[
         bool, typer.Option("--execute", help="Begin the epoch; without it only the plan is printed.")
     ] = False,
-    wait: Annotated[
-        float, typer.Option("--wait", min=0, metavar="SECONDS", help="How long to wait for the group.")
-    ] = 60.0,
+    wait: WaitS = 60.0,
     config: Config = None,
     sets: Sets = None,
     log: LogUrl = None,
@@ -42,38 +38,39 @@ def reset(
 
     Nothing is deleted. Counts for life, waiting examples and remembered ids stay. Stop all workers first.
     """
-    from mistakebound.commands.output import as_json, message
-    from mistakebound.commands.status import read
+    from mistakebound.commands.committed_report import read_report
+    from mistakebound.commands.output import as_json, print_message
+    from mistakebound.commands.render_plan import plan_as_dict, render_plan
     from mistakebound.config.checks import require_for_run, require_learner
     from mistakebound.worker.epochs.reset import execute as begin
     from mistakebound.worker.epochs.reset import must_not_be_lost, planned
 
-    settings = settings_of(config, sets, log)
+    settings = read_settings(config, sets, log)
     require_for_run(settings)
-    base = None if to is None else version(to)
-    with opened(settings) as reached:
+    base = None if to is None else _parse_version(to)
+    with open_log(settings) as reached:
         require_learner(settings, reached.partitions)
         must_not_be_lost(reached, settings)
         plan = planned(reached, settings, base)
         if plan is None:
-            message(NONE)
+            print_message(NONE)
             return
-        stays = read(reached, settings, fold=False)
+        stays = read_report(reached, settings, fold=False)
         if json:
-            as_json({**_as_json(plan, stays), "executed": execute})
+            as_json({**plan_as_dict(plan, stays), "executed": execute})
         else:
-            print(_told(plan, stays))
+            print(render_plan(plan, stays))
         if execute:
             begin(reached, settings, plan, wait)
     number = plan.begins.epoch
-    message(
+    print_message(
         f"epoch {number} has begun; start the workers with these settings"
         if execute
         else f"nothing was changed; with --execute epoch {number} begins"
     )
 
 
-def version(text: str) -> "Base":
+def _parse_version(text: str) -> "Base":
     """`12,9` or `1:12,9`; epoch 0 where none is named. Raises CommandError."""
     from mistakebound.core.messages.schema import Base
 
@@ -81,64 +78,9 @@ def version(text: str) -> "Base":
     parts = [part.strip() for part in updates.split(",")]
     if not all(part.isascii() and part.isdigit() for part in ([*parts, epoch] if colon else parts)):
         raise CommandError(
-            ExitCode.USAGE,
-            f"--to: {text!r} is no version; write the updates of each partition, such as 12,9, or with their "
+            f"--to: {text!r} is not a version; write the updates of each partition, such as 12,9, or with their "
             "epoch, 1:12,9 (`mistakebound status` prints the present one)",
         )
     if colon and int(epoch) == 0:
-        raise CommandError(ExitCode.USAGE, f"--to: {text!r}: the first epoch is 1")
+        raise CommandError(f"--to: {text!r}: the first epoch is 1")
     return Base(int(epoch) if colon else 0, [int(part) for part in parts])
-
-
-def _told(plan: "Plan", stays: "Report") -> str:
-    from mistakebound.commands import render_epochs as told
-    from mistakebound.commands.output import table
-
-    follows, begins = plan.follows, plan.begins
-    own = told.numbers(plan.history.updates[follows.epoch])
-    rows = [
-        ("now", f"epoch {follows.epoch}, from {told.start(follows.base)}; updates by partition: {own}"),
-        *[("", line) for line in told.of_epoch(follows)],
-        ("next", f"epoch {begins.epoch}, from {told.start(begins.base)}"),
-        *[("changes", line) for line in told.changed(plan.changes) or ["no setting"]],
-    ]
-    for epoch, counts in plan.given_up().items():
-        if any(counts):
-            which = f"updates by partition: {told.numbers(counts)}"
-            rows.append(("counts no more", f"of epoch {epoch}, the last {which} (they stay in the log)"))
-    rows += [
-        (
-            "stays",
-            f"counts for life ({stays.labelled} labelled, {stays.mistakes} mistakes, {stays.updates} updates)",
-        ),
-        (
-            "",
-            f"{stays.waiting} waiting examples and {stays.parked} parked labels; remembered ids; all offsets",
-        ),
-        ("starts at 0", "the epoch's counts, n and clock"),
-        ("workers", "stop them first: on Kafka others in the group are refused; on sqlite a running one is"),
-        ("", "shut out, and exits unless it has the settings of the new epoch"),
-    ]
-    first, *rest = rows
-    return table(first, rest)
-
-
-def _as_json(plan: "Plan", stays: "Report") -> dict[str, Any]:
-    from msgspec import to_builtins
-
-    from mistakebound.commands import render_epochs as told
-
-    follows = plan.follows
-    return {
-        "now": {**to_builtins(follows), "updates": list(plan.history.updates[follows.epoch])},
-        "next": to_builtins(plan.begins),
-        "changes": told.as_json(plan.changes),
-        "counts_no_more": {str(epoch): list(counts) for epoch, counts in plan.given_up().items()},
-        "stays": {
-            "labelled": stays.labelled,
-            "mistakes": stays.mistakes,
-            "updates": stays.updates,
-            "waiting": stays.waiting,
-            "parked": stays.parked,
-        },
-    }

@@ -1,20 +1,22 @@
 """`run`: the worker, until it is told to stop."""
 
 import gc
-from typing import Annotated, get_args
+from typing import Annotated, Literal
 
 import typer
 
-from mistakebound.commands.options import Config, LogUrl, Sets, opened, settings_of
-from mistakebound.commands.output import message
+from mistakebound.commands.options import Config, LogUrl, Sets, open_log, read_settings
+from mistakebound.commands.output import print_message
 
 
 def run(
     log_format: Annotated[
-        str, typer.Option("--log-format", metavar="json|console", help="How log lines on stderr look.")
+        Literal["json", "console"],
+        typer.Option("--log-format", help="How log lines on stderr look."),
     ] = "json",
     log_level: Annotated[
-        str, typer.Option("--log-level", metavar="LEVEL", help="debug, info, warning or error.")
+        Literal["debug", "info", "warning", "error"],
+        typer.Option("--log-level", help="The lowest level that is logged."),
     ] = "info",
     resume_from_outcomes: Annotated[
         bool,
@@ -31,28 +33,25 @@ def run(
 
     SIGTERM and Ctrl-C finish the open step and exit 0; a second one stops at once.
     """
-    from mistakebound.commands.choices import chosen
     from mistakebound.config.checks import require_for_run, require_learner
     from mistakebound.worker import logs
     from mistakebound.worker.http.tls import tls_of
     from mistakebound.worker.process import stop_on_signals, work
 
-    form = chosen("--log-format", log_format, get_args(logs.LogFormat))
-    level = chosen("--log-level", log_level, ("debug", "info", "warning", "error"))
-    logs.configure(form, level=level)
-    settings = settings_of(config, sets, log)
+    logs.configure(log_format, level=log_level)
+    settings = read_settings(config, sets, log)
     require_for_run(settings)
     tls_of(settings.http)  # before the log is touched
-    with stop_on_signals() as stop, opened(settings) as reached:
+    with stop_on_signals() as stop, open_log(settings) as reached:
         require_learner(settings, reached.partitions)
-        gc.freeze()  # what is there now stays: each look through it for garbage would hold a step up
+        gc.freeze()  # all of it stays; each time the collector went through it would delay a step
         work(
             reached,
             settings,
             lambda idle: stop.is_set(),  # noqa: ARG005 - an idle worker waits for more
-            log_format=form,
-            log_level=level,
+            log_format=log_format,
+            log_level=log_level,
             from_outcomes=resume_from_outcomes,
             interrupted=stop.is_set,
-            serving=lambda url: message(f"status page on {url}/, metrics on {url}/metrics"),
+            serving=lambda url: print_message(f"status page on {url}/, metrics on {url}/metrics"),
         )

@@ -1,18 +1,15 @@
 """`send`: messages from a file, or a recording's inputs, into the log."""
 
 import itertools
-import sys
 import time
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
-from pathlib import Path
-from typing import IO, TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from mistakebound.commands.exit_codes import CommandError, ExitCode
-from mistakebound.commands.options import Config, LogUrl, Sets, opened, settings_of
-from mistakebound.commands.output import message
+from mistakebound.commands.errors import CommandError
+from mistakebound.commands.options import Config, LogUrl, Sets, open_log, read_settings
+from mistakebound.commands.output import print_message
 
 if TYPE_CHECKING:
     from mistakebound.core.records import Outgoing, Record, Topic
@@ -36,32 +33,29 @@ def send(
     Messages come as one JSON object a line; a message's key is its id. A recording keeps keys, values,
     headers and record times; partitions too, where the log has as many.
     """
+    from mistakebound.commands.choices import choose
+    from mistakebound.commands.input_files import is_recording, open_input
     from mistakebound.core.records import INPUTS
 
-    if topic not in (*INPUTS, BOTH):
-        choices = ", ".join((*INPUTS, BOTH))
-        raise CommandError(ExitCode.USAGE, f"cannot send to {topic!r}: choose one of {choices}")
-    settings = settings_of(config, sets, log)
-    with _source(file) as lines, opened(settings) as reached:
+    choose("TOPIC", topic, (*INPUTS, BOTH))
+    topics = tuple(one for one in INPUTS if topic in (one, BOTH))
+    settings = read_settings(config, sets, log)
+    with open_input(file) as lines, open_log(settings) as reached:
         first = lines.readline()
         whole = itertools.chain([first] if first else [], lines)
-        if first.startswith(b"{") and b'"mistakebound-recording"' in first[:200]:
-            wanted = INPUTS if topic == BOTH else tuple(one for one in INPUTS if one == topic)
-            outgoing = _recorded(reached, whole, wanted)
+        if is_recording(first):
+            outgoing = _from_recording(reached, whole, topics)
+        elif topic == BOTH:
+            raise CommandError(f"{file} is not a recording: name the topic, examples or labels")
         else:
-            chosen = next((one for one in INPUTS if one == topic), None)
-            if chosen is None:
-                raise CommandError(
-                    ExitCode.USAGE, f"{file} is no recording: name the topic, examples or labels"
-                )
-            outgoing = _messages(settings, chosen, whole)
-        good = UntilWrong(outgoing)
-        message(f"sent {reached.append(good)} records")
+            outgoing = _from_messages(settings, topics[0], whole)
+        good = _UntilWrong(outgoing)
+        print_message(f"sent {reached.append(good)} records")
     if good.wrong is not None:
         raise good.wrong
 
 
-class UntilWrong:
+class _UntilWrong:
     """Ends before the first wrong line instead of raising, so that all before it is sent for sure."""
 
     def __init__(self, outgoing: "Iterator[Outgoing]") -> None:
@@ -77,7 +71,7 @@ class UntilWrong:
             self.wrong = error
 
 
-def _messages(settings: "Settings", topic: "Topic", lines: Iterable[bytes]) -> "Iterator[Outgoing]":
+def _from_messages(settings: "Settings", topic: "Topic", lines: Iterable[bytes]) -> "Iterator[Outgoing]":
     """Each line as it is, under its id. Raises CommandError at a line without an id."""
     from mistakebound.commands.message_key import key_of
     from mistakebound.core.records import Outgoing
@@ -88,14 +82,14 @@ def _messages(settings: "Settings", topic: "Topic", lines: Iterable[bytes]) -> "
             yield Outgoing(topic, -1, key_of(value, settings.messages.id, number), value)
 
 
-def _recorded(log: "Log", lines: Iterable[bytes], topics: "tuple[Topic, ...]") -> "Iterator[Outgoing]":
+def _from_recording(log: "Log", lines: Iterable[bytes], topics: "tuple[Topic, ...]") -> "Iterator[Outgoing]":
     from mistakebound.core.records import Outgoing
     from mistakebound.core.replay.recording import begin
 
     header, records = begin(lines)
     same = header.partitions == log.partitions
     if not same:
-        message(
+        print_message(
             f"warning: the recording has {header.partitions} partitions, the log {log.partitions}: "
             "records go where their keys belong"
         )
@@ -105,7 +99,7 @@ def _recorded(log: "Log", lines: Iterable[bytes], topics: "tuple[Topic, ...]") -
         if record.topic not in topics:
             continue
         if not warned and 0 <= record.timestamp_ms < kept.get(record.topic, 0):
-            message(_vanishing(record))
+            _warn_of_retention(record)
             warned = True
         # A record without a time gets one from the log: there is none to keep.
         at = record.timestamp_ms if record.timestamp_ms >= 0 else None
@@ -126,21 +120,8 @@ def _kept_since(log: "Log", topics: "tuple[Topic, ...]") -> "dict[Topic, int]":
     return kept
 
 
-def _vanishing(record: "Record") -> str:
-    return (
+def _warn_of_retention(record: "Record") -> None:
+    print_message(
         f"warning: {record.topic} records from offset {record.offset} on are older than the topic's "
         "retention.ms: the broker deletes them soon. Raise its retention.ms (-1: keep all) before sending"
     )
-
-
-@contextmanager
-def _source(file: str) -> Iterator[IO[bytes]]:
-    if file == "-":
-        yield sys.stdin.buffer
-        return
-    try:
-        lines = Path(file).open("rb")  # noqa: SIM115 (closed below; only opening may fail here)
-    except OSError as error:
-        raise CommandError(ExitCode.USAGE, f"{file} cannot be read: {error.strerror}") from None
-    with lines:
-        yield lines

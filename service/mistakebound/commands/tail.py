@@ -2,31 +2,22 @@
 
 import sys
 from collections.abc import Iterator
-from enum import StrEnum
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from mistakebound.commands.exit_codes import CommandError, ExitCode
-from mistakebound.commands.options import Config, LogUrl, Sets, opened, settings_of
+from mistakebound.commands.options import Config, LogUrl, Sets, open_log, read_settings
 
 if TYPE_CHECKING:
     from mistakebound.core.records import Record, Topic
     from mistakebound.log.protocol import Log
 
 
-class Start(StrEnum):
-    """Where to begin."""
-
-    BEGINNING = "beginning"
-    END = "end"
-
-
 def tail(
     topic: Annotated[str, typer.Argument(metavar="TOPIC", help="Logical name, such as predictions.")],
     *,
-    start: Annotated[Start, typer.Option("--from", help="Where to begin.")] = Start.END,
-    count: Annotated[int | None, typer.Option("-c", "--count", min=1, help="Stop after so many.")] = None,
+    start: Annotated[Literal["beginning", "end"], typer.Option("--from", help="Where to begin.")] = "end",
+    count: Annotated[int | None, typer.Option("-c", "--count", min=1, help="Stop after this many.")] = None,
     json: Annotated[
         bool, typer.Option("--json", help="Print partition, offset, time, key and headers too.")
     ] = False,
@@ -38,19 +29,18 @@ def tail(
 
     One JSON object a line, committed records only, until Ctrl-C.
     """
+    from mistakebound.commands.choices import choose
     from mistakebound.core.records import TOPICS
 
-    known = next((one for one in TOPICS if one == topic), None)
-    if known is None:
-        raise CommandError(ExitCode.USAGE, f"no topic {topic!r}: choose one of {', '.join(TOPICS)}")
-    settings = settings_of(config, sets, log)
+    chosen = choose("TOPIC", topic, TOPICS)
+    settings = read_settings(config, sets, log)
     out = sys.stdout.buffer
     left = count
     try:
-        with opened(settings) as reached:
-            for batch in _followed(reached, known, start):
+        with open_log(settings) as reached:
+            for batch in _follow(reached, chosen, from_low=start == "beginning"):
                 for record in batch[:left]:
-                    out.write(_line(record, whole=json))
+                    out.write(_render(record, whole=json))
                 out.flush()
                 if left is not None:
                     left -= min(left, len(batch))
@@ -61,14 +51,14 @@ def tail(
         return
 
 
-def _followed(log: "Log", topic: "Topic", start: Start) -> "Iterator[list[Record]]":
-    place = log.low_watermark if start is Start.BEGINNING else log.high_watermark
-    starts = {(topic, partition): place(topic, partition) for partition in range(log.partitions)}
+def _follow(log: "Log", topic: "Topic", *, from_low: bool) -> "Iterator[list[Record]]":
+    watermark = log.low_watermark if from_low else log.high_watermark
+    starts = {(topic, partition): watermark(topic, partition) for partition in range(log.partitions)}
     for batch in log.follow(starts):
         yield list(batch)
 
 
-def _line(record: "Record", *, whole: bool) -> bytes:
+def _render(record: "Record", *, whole: bool) -> bytes:
     """The value where it is JSON on one line, else (or `whole`) the record as recordings write it.
 
     What is not JSON may hold anything, terminal commands included; the recording's form escapes it.

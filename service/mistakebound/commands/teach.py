@@ -1,28 +1,28 @@
 """`teach`: lecture 6's three protocols on a hidden conjunction, with every example asked or given."""
 
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from mistakebound.commands.exit_codes import CommandError, ExitCode
+from mistakebound.commands.errors import CommandError
 from mistakebound.commands.options import Json
 
 if TYPE_CHECKING:
     from mistakebound.core.replay.teaching import Conjunction, Example, Lesson
 
-PROTOCOLS = ("queries", "teacher", "nature")
+Protocol = Literal["queries", "teacher", "nature"]
 
 
 def teach(
     protocol: Annotated[
-        str,
-        typer.Argument(metavar="queries|teacher|nature", help="Who chooses the examples: I, II or III."),
+        Protocol,
+        typer.Argument(metavar="PROTOCOL", help="Who chooses the examples: I, II or III."),
     ],
     concept: Annotated[
         str, typer.Option("--concept", metavar="TEXT", help="Such as 'x2 and x3 and not x5', or true.")
     ],
     variables: Annotated[
-        int, typer.Option("--variables", min=1, max=10_000, metavar="N", help="They are x1 to xN.")
+        int, typer.Option("--variables", min=1, max=10_000, metavar="N", help="How many variables: x1 to xN.")
     ],
     positive: Annotated[
         str | None,
@@ -36,33 +36,33 @@ def teach(
         bool,
         typer.Option("--general", help="The learner does not know that nothing is negated."),
     ] = False,
-    seed: Annotated[int, typer.Option("--seed", min=0, help="nature: of the random examples.")] = 0,
+    seed: Annotated[int, typer.Option("--seed", min=0, help="nature: the seed of the random examples.")] = 0,
     examples: Annotated[
-        int, typer.Option("--examples", min=0, metavar="N", help="nature: at most so many.")
+        int, typer.Option("--examples", min=0, metavar="N", help="nature: how many at most.")
     ] = 1_000,
     json: Json = False,
 ) -> None:
-    """Learn a hidden conjunction and print the examples with their labels, and the hypothesis.
+    """Learn a hidden conjunction; print the examples with their labels, and the hypothesis.
 
-    I, queries: the learner asks, N times. II, teacher: who knows it gives k + 1 examples for k variables, k + 2 where
+    I, queries: the learner asks N times. II, teacher: one who knows it gives k + 1 examples for k variables, k + 2 where
     some may be negated. III, nature: random examples, until nothing is left to strike out or there are enough.
     """
     from itertools import islice
 
-    from mistakebound.commands.choices import chosen
     from mistakebound.commands.output import as_json
     from mistakebound.core.replay import teaching
 
-    chosen("PROTOCOL", protocol, PROTOCOLS)
     try:
         hidden = teaching.parsed(concept, variables)
     except teaching.BadConcept as error:
-        raise CommandError(ExitCode.USAGE, f"--concept: {error}") from None
+        raise CommandError(f"--concept: {error}") from None
     monotone = hidden.monotone and not general and positive is None
     if protocol == "queries":
-        lesson = teaching.by_queries(hidden.holds, variables, _known(hidden, positive, monotone=monotone))
+        lesson = teaching.by_queries(
+            hidden.holds, variables, _parse_positive(hidden, positive, monotone=monotone)
+        )
     elif positive is not None:
-        raise CommandError(ExitCode.USAGE, "--positive is for queries")
+        raise CommandError("--positive is for queries")
     elif protocol == "teacher":
         plan = teaching.lesson_plan(hidden, monotone=monotone)
         lesson = teaching.from_teacher(plan, variables, monotone=monotone)
@@ -72,30 +72,27 @@ def teach(
     if json:
         as_json({"protocol": protocol, "concept": str(hidden), **_as_json(lesson, hidden)})
     else:
-        print(_as_text(lesson, hidden, protocol))
+        print(_render(lesson, hidden, protocol))
 
 
-def _known(hidden: "Conjunction", positive: str | None, *, monotone: bool) -> "Example | None":
-    """The positive example that a learner must know who cannot assume that nothing is negated."""
+def _parse_positive(hidden: "Conjunction", positive: str | None, *, monotone: bool) -> "Example | None":
+    """The positive example, which a learner needs that cannot assume that nothing is negated."""
     if positive is None:
         if monotone:
             return None
         raise CommandError(
-            ExitCode.USAGE,
             "a conjunction with negations can be found by queries only from a positive example: "
             f"add --positive BITS, {hidden.variables} digits",
         )
     if len(positive) != hidden.variables or set(positive) - {"0", "1"}:
-        raise CommandError(
-            ExitCode.USAGE, f"--positive: {positive!r} is not {hidden.variables} digits of 0 and 1"
-        )
+        raise CommandError(f"--positive: {positive!r} is not {hidden.variables} digits of 0 and 1")
     example = tuple(bit == "1" for bit in positive)
     if not hidden.holds(example):
-        raise CommandError(ExitCode.USAGE, f"--positive: {hidden} is false of {positive}")
+        raise CommandError(f"--positive: {hidden} is false of {positive}")
     return example
 
 
-def bits(example: "Example") -> str:
+def _render_bits(example: "Example") -> str:
     """x1 first."""
     return "".join("1" if bit else "0" for bit in example)
 
@@ -103,7 +100,7 @@ def bits(example: "Example") -> str:
 def _as_json(lesson: "Lesson", hidden: "Conjunction") -> dict[str, Any]:
     return {
         "variables": hidden.variables,
-        "examples": [{"example": bits(one.example), "label": one.positive} for one in lesson.shown],
+        "examples": [{"example": _render_bits(one.example), "label": one.positive} for one in lesson.shown],
         "count": len(lesson.shown),
         "positive": sum(one.positive for one in lesson.shown),
         "mistakes": lesson.mistakes,
@@ -113,17 +110,17 @@ def _as_json(lesson: "Lesson", hidden: "Conjunction") -> dict[str, Any]:
     }
 
 
-def _as_text(lesson: "Lesson", hidden: "Conjunction", protocol: str) -> str:
+def _render(lesson: "Lesson", hidden: "Conjunction", protocol: Protocol) -> str:
     count = len(lesson.shown)
-    lines = [f"{bits(one.example)}  {int(one.positive)}" for one in lesson.shown]
-    told = f"{count} {'queries' if protocol == 'queries' else 'examples'}"
-    told += f", {sum(one.positive for one in lesson.shown)} positive"
+    lines = [f"{_render_bits(one.example)}  {int(one.positive)}" for one in lesson.shown]
+    count_line = f"{count} {'queries' if protocol == 'queries' else 'examples'}"
+    count_line += f", {sum(one.positive for one in lesson.shown)} positive"
     if protocol == "nature":
-        told += f", {lesson.mistakes} mistakes on the way"
+        count_line += f", {lesson.mistakes} mistakes on the way"
     if lesson.proved:
         end = "exactly: no other agrees with these"
     elif lesson.hypothesis == hidden:
         end = "exactly, though the learner cannot know it"
     else:
         end = f"an approximation of {hidden}"
-    return "\n".join([*lines, told, f"h = {lesson.hypothesis}", end])
+    return "\n".join([*lines, count_line, f"h = {lesson.hypothesis}", end])

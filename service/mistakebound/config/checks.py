@@ -87,11 +87,11 @@ def _classes(classes: Sequence[LabelValue]) -> Iterator[Problem]:
         yield Problem(
             "labels.classes",
             "the classes are of different kinds",
-            "Take integers only, or strings only",
+            "Use integers only, or strings only",
             shown,
         )
     elif len(set(classes)) < max(2, len(classes)):
-        yield Problem("labels.classes", "needs two different classes or more", "List each class once", shown)
+        yield Problem("labels.classes", "needs at least two different classes", "List each class once", shown)
 
 
 def require_learner(settings: Settings, partitions: int) -> None:
@@ -130,7 +130,7 @@ def _log_url(url: str) -> Iterator[Problem]:
             if (wrong := _host_port(server)) is not None:
                 yield Problem("log.url", f"{wrong} in {server!r}", f"Write {_LOG_FORMS}", url)
         return
-    yield Problem("log.url", "not the URL of a log", f"Write {_LOG_FORMS}", url)
+    yield Problem("log.url", "is not the URL of a log", f"Write {_LOG_FORMS}", url)
 
 
 def _checkpoint(checkpoint: CheckpointSettings) -> Iterator[Problem]:

@@ -11,7 +11,7 @@ class BadConceptFile(ValueError):
     """The file cannot be used; the text names it, and the line."""
 
 
-def tables(name: str) -> str:
+def read_tables(name: str) -> str:
     """The file's tables as `table:0110,1001`: one a line, digits 0 and 1; `#` begins a comment.
 
     Raises BadConceptFile.

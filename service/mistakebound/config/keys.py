@@ -1,4 +1,4 @@
-"""The settings as flat keys (`labels.max_delay`): for lookup, for the README's table, for the JSON Schema."""
+"""The settings as flat keys (`labels.max_delay`): for lookup, for the reference, for the JSON Schema."""
 
 import json
 from collections.abc import Iterator
@@ -10,7 +10,7 @@ from typing import Any, get_args, get_origin
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
-from mistakebound.config.masking import masked
+from mistakebound.config.masking import mask
 from mistakebound.settings import Settings
 
 
@@ -97,7 +97,7 @@ def shown(value: Any) -> str:
 
 
 def duration(value: timedelta) -> str:
-    """In the largest unit that leaves no rest."""
+    """In the largest unit that leaves no remainder."""
     seconds = value.total_seconds()
     for size, unit in ((86_400, "d"), (3_600, "h"), (60, "min")):
         if seconds >= size and seconds % size == 0:
@@ -106,14 +106,14 @@ def duration(value: timedelta) -> str:
 
 
 def json_schema() -> dict[str, Any]:
-    """JSON Schema of the file, by which an editor can complete and check it."""
+    """JSON Schema of the file, with which an editor can complete and check it."""
     schema = Settings.model_json_schema()
     _durations(schema)
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", **schema, "title": "mistakebound.toml"}
 
 
 def _durations(node: Any) -> None:
-    """Let durations be seconds too: the settings take both, the generated schema knows one form."""
+    """Let durations be seconds too: the settings accept both, the generated schema only one form."""
     if isinstance(node, dict):
         if node.get("format") == "duration":
             node["type"] = ["number", "string"]
@@ -132,4 +132,4 @@ def effective(settings: Settings) -> dict[str, Any]:
     values |= {
         f"{section}.{name}": value for section in open_tables() for name, value in document[section].items()
     }
-    return {key: masked(key, value) for key, value in values.items()}
+    return {key: mask(key, value) for key, value in values.items()}

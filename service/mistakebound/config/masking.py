@@ -9,9 +9,8 @@ from mistakebound.worker.redaction import MASK, hide, redacted
 _SECRET_NAME = re.compile(r"password|passwd|secret|token|credential", re.IGNORECASE)
 _URL_CREDENTIALS = re.compile(r"(?<=://)[^/?#\s]*(?=@)")
 _URL_QUERY_SECRET = re.compile(
-    r"([?&][^=&\s]*(?:password|secret|token|key|signature)[^=&\s]*=)[^&#\s]+", re.I
+    r"([?&][^=&\s]*(?:password|secret|token|key|signature)[^=&\s]*=)([^&#\s]+)", re.IGNORECASE
 )
-_URL_QUERY_VALUE = re.compile(r"[?&][^=&\s]*(?:password|secret|token|key|signature)[^=&\s]*=([^&#\s]+)", re.I)
 _CONFIG_SECRET = re.compile(
     r"((?:password|secret|token)\w*\s*=\s*)(\"[^\"]*\"|'[^']*'|[^\s;]+)", re.IGNORECASE
 )
@@ -22,7 +21,7 @@ def is_secret(key: str) -> bool:
     return _SECRET_NAME.search(key) is not None
 
 
-def masked_text(text: str) -> str:
+def mask_text(text: str) -> str:
     """The text with `***` for known secrets, for credentials in URLs and in `password=...` pairs."""
     text = _URL_CREDENTIALS.sub(MASK, text)
     text = _URL_QUERY_SECRET.sub(rf"\g<1>{MASK}", text)
@@ -38,21 +37,21 @@ def hide_secrets(key: str, value: Any) -> None:
         found = [value] if is_secret(key) else []
         for credentials in _URL_CREDENTIALS.findall(value):
             found += [credentials, credentials.partition(":")[2]]
-        found += _URL_QUERY_VALUE.findall(value)
+        found += [secret for _, secret in _URL_QUERY_SECRET.findall(value)]
         for secret in found:
             hide(secret)
 
 
-def masked(key: str, value: Any) -> Any:
+def mask(key: str, value: Any) -> Any:
     """The value as it may be shown; tables and lists are masked inside."""
     if value is None:
         return None
     if is_secret(key):
         return MASK
     if isinstance(value, str):
-        return masked_text(value)
+        return mask_text(value)
     if isinstance(value, Mapping):
-        return {name: masked(str(name), inner) for name, inner in value.items()}
+        return {name: mask(str(name), inner) for name, inner in value.items()}
     if isinstance(value, (list, tuple)):
-        return [masked(key, inner) for inner in value]
+        return [mask(key, inner) for inner in value]
     return value

@@ -1,11 +1,11 @@
-"""What can be wrong with a configuration, told whole: every problem at once, each with its remedy."""
+"""What is wrong with a configuration: every problem at once, each with its remedy."""
 
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from mistakebound.config.masking import masked, masked_text
+from mistakebound.config.masking import mask, mask_text
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,13 +36,13 @@ class Problem:
     origin: Origin = DEFAULT
 
     def __str__(self) -> str:
-        given = "" if self.value is None else f" = {_shown(self.key, self.value)}"
+        given = "" if self.value is None else f" = {_render_value(self.key, self.value)}"
         source = "" if self.origin == DEFAULT else f" ({self.origin})"
-        return f"{self.key}{given}{source}: {masked_text(self.wrong)}. {masked_text(self.remedy)}"
+        return f"{self.key}{given}{source}: {mask_text(self.wrong)}. {mask_text(self.remedy)}"
 
 
-def _shown(key: str, value: Any) -> str:
-    shown = masked(key, value)
+def _render_value(key: str, value: Any) -> str:
+    shown = mask(key, value)
     if isinstance(shown, str):
         return f'"{shown}"' if len(shown) <= 200 else f'"{shown[:200]}..."'
     if isinstance(shown, bool):

@@ -9,18 +9,18 @@ from mistakebound.settings import Settings
 
 ABOUT = {
     "log": "Where the topics are. `run` needs `log.url`.",
-    "topics": "Names of single topics, where they are not the prefix and the logical name.",
+    "topics": "Names of single topics, where they are not the prefix followed by the logical name.",
     "messages": "Where in a message its parts are: JSON pointers.",
-    "learner": "Fixed for the life of an epoch: a worker that is started with others refuses (exit code 5).",
+    "learner": "Fixed for the life of an epoch: a worker that is started with other ones refuses to run (exit code 5).",
     "features": "Fixed for the life of an epoch.",
     "labels": "Fixed for the life of an epoch, `max_delay` too. `run` needs `labels.max_delay`.",
-    "batch": "How much is one step, and so one transaction.",
+    "batch": "How much goes into one step, and so into one transaction.",
     "checkpoint": "A shortcut for the next start. It may be lost at any time.",
     "http": "Metrics, probes and the page.",
     "worker": "Who this worker is.",
     "kafka": "Options that the guarantees rest on are refused by name.",
 }
-"""What is to be known of a section."""
+"""What to know of a section."""
 
 _KINDS = {
     bool: "true or false",
@@ -73,16 +73,16 @@ _HEAD = f"""\
 
 {len(keys())} settings in {len(Settings.model_fields)} sections. A worker needs two of them: `log.url` and `labels.max_delay`.
 
-Where values come from, the first one wins, key by key:
+Values come from these places; for each key the first one that has it wins:
 
 1. flags: `--set learner.kind=winnow`, `--log URL`
 2. the environment: the variable named below; with `_FILE` after it, the name of a file that holds the value
 3. `./mistakebound.toml`, or the file of `--config`
 4. the default
 
-What is found wrong is told all at once, with each value's place and the remedy. `mistakebound config show` prints every
-setting in effect and where it came from; `mistakebound config check` says whether `run` would take them, and with `--online`
-also asks the log and tries the place of checkpoints. `mistakebound config schema` prints a JSON Schema, by which editors
+All problems are reported at once, each with the value's origin and the remedy. `mistakebound config show` prints every
+setting in effect and where it came from; `mistakebound config check` says whether `run` would accept them, and with `--online`
+also asks the log and tries to write a checkpoint. `mistakebound config schema` prints a JSON Schema, with which editors
 complete and check the file.
 
 A duration is a number of seconds (`3600`) or ISO 8601 (`"PT1H"`, `"P7D"`). In flags and variables a list or a table is

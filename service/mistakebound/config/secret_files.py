@@ -10,7 +10,7 @@ class BadSecretFile(Exception):
     """The file cannot be used; the text says why."""
 
 
-def content(name: str) -> str:
+def read_secret(name: str) -> str:
     """What the file holds, without the line end that editors leave. Raises BadSecretFile."""
     try:
         with Path(name).open("rb") as file:

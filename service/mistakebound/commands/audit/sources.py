@@ -1,19 +1,16 @@
 """Where an audit reads from: a log, or a recording split into its topics' partitions."""
 
-import sys
 import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import IO
 
-from mistakebound.commands.exit_codes import CommandError, ExitCode
+from mistakebound.commands.input_files import open_input
+from mistakebound.commands.log_ranges import read_range
 from mistakebound.core.records import TOPICS, Record, Topic
 from mistakebound.core.replay import recording
 from mistakebound.log.protocol import Log, Refused
-
-CHUNK_OFFSETS = 2_000
-"""WorkerState in memory of each side that is being read."""
 
 
 class LogSource:
@@ -31,13 +28,14 @@ class LogSource:
                     )
 
     def read(self, topic: Topic, partition: int) -> Iterator[Record]:
-        """In short ranges, each to its end, so that one connection serves all that is read side by side."""
-        end = self._log.high_watermark(topic, partition) if topic == "outcomes" else None
+        """`outcomes` to their end at the start, all else to the end that it has once that is reached."""
         start = self._log.low_watermark(topic, partition)
-        while start < (high := end if end is not None else self._log.high_watermark(topic, partition)):
-            stop = min(start + CHUNK_OFFSETS, high)
-            yield from list(self._log.read(topic, partition, start, stop))
+        stop = self._log.high_watermark(topic, partition)
+        while start < stop:
+            yield from read_range(self._log, topic, partition, start, stop)
             start = stop
+            if topic != "outcomes":
+                stop = self._log.high_watermark(topic, partition)
 
     def begins_late(self, topic: Topic, partition: int) -> bool:
         """Whether its first records were deleted."""
@@ -60,7 +58,7 @@ class RecordingSource:
 
     def read(self, topic: Topic, partition: int) -> Iterator[Record]:
         """From the partition's own file."""
-        path = _side(self._folder, topic, partition)
+        path = _file_of(self._folder, topic, partition)
         if path.exists():
             with path.open("rb") as lines:
                 yield from recording.decode(lines)
@@ -79,14 +77,10 @@ class RecordingSource:
 
 
 @contextmanager
-def recorded(file: str) -> Iterator[RecordingSource]:
+def open_recording(file: str) -> Iterator[RecordingSource]:
     """The recording in a file, or on stdin. Raises RecordingError, CommandError."""
-    with ExitStack() as held:
-        folder = Path(held.enter_context(tempfile.TemporaryDirectory(prefix="mistakebound-audit-")))
-        try:
-            lines = sys.stdin.buffer if file == "-" else held.enter_context(Path(file).open("rb"))
-        except OSError as error:
-            raise CommandError(ExitCode.USAGE, f"{file} cannot be read: {error.strerror}") from None
+    with tempfile.TemporaryDirectory(prefix="mistakebound-audit-") as name, open_input(file) as lines:
+        folder = Path(name)
         yield RecordingSource(folder, *_split(lines, folder))
 
 
@@ -94,18 +88,18 @@ def _split(lines: IO[bytes], folder: Path) -> tuple[int, dict[int, int]]:
     """Returns the partition count, and the ends of `outcomes`."""
     ends: dict[int, int] = {}
     header, records = recording.begin(lines)
-    with ExitStack() as written:
-        sides: dict[tuple[Topic, int], IO[bytes]] = {}
+    with ExitStack() as held:
+        files: dict[tuple[Topic, int], IO[bytes]] = {}
         for record in records:
-            side = (record.topic, record.partition)
-            if side not in sides:
-                sides[side] = written.enter_context(_side(folder, *side).open("wb"))
-                sides[side].write(recording.encode_header(header.partitions))
-            sides[side].write(recording.encode(record))
+            topic_partition = (record.topic, record.partition)
+            if topic_partition not in files:
+                files[topic_partition] = held.enter_context(_file_of(folder, *topic_partition).open("wb"))
+                files[topic_partition].write(recording.encode_header(header.partitions))
+            files[topic_partition].write(recording.encode(record))
             if record.topic == "outcomes":
                 ends[record.partition] = record.offset + 1
     return header.partitions, ends
 
 
-def _side(folder: Path, topic: Topic, partition: int) -> Path:
+def _file_of(folder: Path, topic: Topic, partition: int) -> Path:
     return folder / f"{topic}-{partition}"

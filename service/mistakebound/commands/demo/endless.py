@@ -5,17 +5,17 @@ import threading
 import time
 from collections.abc import Collection, Iterable, Iterator, Sequence
 
+from mistakebound.commands.demo.pages import choose_partition, read_ends
 from mistakebound.core.records import INPUTS, Outgoing, Topic
 from mistakebound.core.replay.replay import Row, as_stream
-from mistakebound.log.partitioner import partition_of
 from mistakebound.log.protocol import Log
 from mistakebound.settings import Settings
 
 LATE_S = 10.0
-"""Labels come so long after their examples, unless told otherwise."""
+"""How long after their examples the labels come by default."""
 
 
-def laps(rows: Sequence[Row]) -> Iterator[Row]:
+def repeat(rows: Sequence[Row]) -> Iterator[Row]:
     """The rows again and again. Ids of later laps are new, since a worker predicts no id twice."""
     yield from rows
     for lap in itertools.count(2):
@@ -23,7 +23,7 @@ def laps(rows: Sequence[Row]) -> Iterator[Row]:
             yield row._replace(id=f"{row.id}-{lap}")
 
 
-def flipped(rows: Iterable[Row]) -> Iterator[Row]:
+def flip(rows: Iterable[Row]) -> Iterator[Row]:
     """The same rows with the opposite labels: what was learned is wrong from here on."""
     for row in rows:
         yield row._replace(label=not row.label)
@@ -44,17 +44,12 @@ def produce(
     What is in the topics already tells how far an earlier run came, so what one run leaves out, the next
     one sends first. Only to `topics`; the rest passes in its time, unsent. Raises as `log.append`.
     """
-    partitions = log.partitions
-    held = {(topic, p): log.high_watermark(topic, p) for topic in INPUTS for p in range(partitions)}
+    ends = read_ends(log)
     outstanding = round(late_s * examples_per_s)
-
-    def place(number: int, key: bytes, partitions: int) -> int:  # noqa: ARG001 - as `as_stream` calls it
-        return partition_of(key, partitions)
-
-    for one in as_stream(rows, settings, partitions, outstanding, place):
+    for one in as_stream(rows, settings, log.partitions, outstanding, choose_partition):
         if stop.is_set():
             return
-        if one.offset < held[one.topic, one.partition]:
+        if one.offset < ends[one.topic, one.partition]:
             continue
         if one.topic in topics:
             now_ms = round(time.time() * 1000)

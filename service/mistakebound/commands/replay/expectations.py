@@ -5,7 +5,7 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from mistakebound.commands.exit_codes import CommandError, ExitCode
+from mistakebound.commands.errors import CommandError
 from mistakebound.core.reporting.report import Report
 
 _OPERATORS: Mapping[str, Callable[[Any, Any], bool]] = {
@@ -26,15 +26,13 @@ class Expectation:
         """Raises CommandError when the text has another form."""
         form = _FORM.match(text)
         if form is None:
-            raise CommandError(
-                ExitCode.USAGE, f"--expect: {text!r} is not NAME OP NUMBER, as in 'mistakes <= 200'"
-            )
+            raise CommandError(f"--expect: {text!r} is not NAME OP NUMBER, as in 'mistakes <= 200'")
         self.text = text.strip()
         self._path, self._operator, number = form.groups()
         try:
             self._number = float(number)
         except ValueError:
-            raise CommandError(ExitCode.USAGE, f"--expect: {number!r} in {text!r} is not a number") from None
+            raise CommandError(f"--expect: {number!r} in {text!r} is not a number") from None
 
     def failure(self, report: Report) -> str | None:
         """What is wrong, or None. Raises CommandError for a name that no report has."""
@@ -43,8 +41,7 @@ class Expectation:
             found = found.get(part) if isinstance(found, Mapping) else None
         if isinstance(found, bool) or not isinstance(found, int | float):
             raise CommandError(
-                ExitCode.USAGE,
-                f"--expect: no number {self._path!r} in the report; --report - prints it",
+                f"--expect: the report has no number {self._path!r}; --report - prints what it has",
             )
         if _OPERATORS[self._operator](found, self._number):
             return None

@@ -26,5 +26,5 @@ class Wanted(NamedTuple):
 
     @property
     def passes(self) -> bool:
-        """Whether the report tells of passes."""
+        """Whether the report lists the passes."""
         return self.epochs > 1 or self.shuffle

@@ -7,7 +7,7 @@ from mistakebound.core.replay.comparators.losses import Losses
 HEADS = ("rule", "mistakes", "rate", "hinge", "squared", "log")
 
 
-def told(found: Comparison, learner: str) -> str:
+def render_comparison(found: Comparison, learner: str) -> str:
     """A row for each rule; then the best separator's margin and the regret against it, or why there is none."""
     rules = {
         learner: found.learner,

@@ -43,10 +43,10 @@ _ALWAYS = ("reason", "detail", "topic", "partition", "offset", "timestamp")
 
 
 def document(settings: Settings) -> dict[str, Any]:
-    """The document for these settings. It holds no secret: credentials are no part of a contract."""
+    """The document for these settings. It holds no secret: credentials do not belong in a contract."""
     names, schemas = components("#/components/schemas/{name}")
-    _place(schemas["Example"], settings.messages, ("id", "features"))
-    _place(schemas["Label"], settings.messages, ("id", "label", "features", "prediction"))
+    _move_properties(schemas["Example"], settings.messages, ("id", "features"))
+    _move_properties(schemas["Label"], settings.messages, ("id", "label", "features", "prediction"))
     of_topic = {**names, "dead-letters": ["DeadLetter"]}
     found: dict[str, Any] = {
         "asyncapi": VERSION,
@@ -108,7 +108,7 @@ def _channel(topic: Topic, messages: list[str], settings: Settings) -> dict[str,
     }
 
 
-def _message(name: str, places: MessageSettings) -> dict[str, Any]:
+def _message(name: str, pointers: MessageSettings) -> dict[str, Any]:
     """`name` is the message's and its schema's. The key is what puts an example and its label together."""
     if name == "DeadLetter":
         return {
@@ -123,7 +123,7 @@ def _message(name: str, places: MessageSettings) -> dict[str, Any]:
         }
     message: dict[str, Any] = {"name": name, "payload": {"$ref": f"#/components/schemas/{name}"}}
     if name in ("Example", "Label", "Prediction"):
-        pointer = "/id" if name == "Prediction" else places.id
+        pointer = "/id" if name == "Prediction" else pointers.id
         message["correlationId"] = {"location": f"$message.payload#{pointer}"}
         message["bindings"] = {
             "kafka": {
@@ -134,18 +134,18 @@ def _message(name: str, places: MessageSettings) -> dict[str, Any]:
     return message
 
 
-def _place(schema: dict[str, Any], places: MessageSettings, names: tuple[str, ...]) -> None:
+def _move_properties(schema: dict[str, Any], pointers: MessageSettings, names: tuple[str, ...]) -> None:
     """Move the schema's properties to where `messages.*` says that they are."""
-    if any(getattr(places, name) != f"/{name}" for name in names):
-        for condition in ("if", "then"):  # they speak of the default places
+    if any(getattr(pointers, name) != f"/{name}" for name in names):
+        for condition in ("if", "then"):  # they speak of where the defaults put them
             schema.pop(condition, None)
     properties, needed = schema.pop("properties"), schema.pop("required")
     for name in names:
         inner = schema
-        pointer = getattr(places, name).removeprefix("/").split("/")
+        pointer = getattr(pointers, name).removeprefix("/").split("/")
         tokens = [each.replace("~1", "/").replace("~0", "~") for each in pointer]
         for token, after in zip(tokens, [*tokens[1:], None], strict=True):
-            if token.isdigit():  # a place in an array, or a name: the pointer fits either
+            if token.isdigit():  # an array index, or a name: the pointer fits either
                 inner.pop("type", None)
                 break
             if name in needed:

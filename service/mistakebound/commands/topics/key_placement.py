@@ -1,6 +1,6 @@
 """Do examples and labels of an id share a partition? Judged from a sample of keys. Pure.
 
-Java clients and this service place a key by murmur2, librdkafka and its children by CRC32 unless told
+Java clients and this worker place a key by murmur2; librdkafka and what is built on it by CRC32 unless told
 otherwise. Either will do, but both inputs must use the same.
 """
 
@@ -14,7 +14,9 @@ from mistakebound.core.records import Record
 from mistakebound.log.partitioner import partition_of
 
 RULE = "keys"
-_REMEDY = "let all producers use one partitioner: partitioner=murmur2_random in librdkafka and its children"
+_REMEDY = (
+    "let all producers use one partitioner: partitioner=murmur2_random in librdkafka and what is built on it"
+)
 
 Placement = Literal["murmur2", "CRC32", "neither", "unkeyed", "empty"]
 
@@ -33,7 +35,7 @@ class Sample:
 
 
 def placement(records: Sequence[Record], partitions: int) -> Sample:
-    """The rule that explains most keys; one that explains less than 99 of 100 is none."""
+    """The rule that explains most keys; none where the best one explains fewer than 99 of 100."""
     keyed = [record for record in records if record.key is not None]
     if not records:
         return Sample("empty", 0, 0.0)
@@ -53,7 +55,7 @@ def finding(examples: Sequence[Record], labels: Sequence[Record], partitions: in
         return TopicFinding("labels", RULE, "one partition", wanted, "ok")
     sampled = placement(examples, partitions), placement(labels, partitions)
     text = f"examples {sampled[0]}, labels {sampled[1]}"
-    split = _split(examples, labels)
+    split = _count_split(examples, labels)
     if split:
         return TopicFinding(
             "labels", RULE, f"{text}; {split} keys in two partitions", wanted, "warning", _REMEDY
@@ -67,8 +69,7 @@ def finding(examples: Sequence[Record], labels: Sequence[Record], partitions: in
     return TopicFinding("labels", RULE, text, wanted, "ok")
 
 
-def _split(examples: Sequence[Record], labels: Sequence[Record]) -> int:
+def _count_split(examples: Sequence[Record], labels: Sequence[Record]) -> int:
     """Keys seen in both topics, in different partitions."""
-    places: dict[bytes | None, int] = {record.key: record.partition for record in examples if record.key}
-    both = [record for record in labels if record.key in places]
-    return len({record.key for record in both if places[record.key] != record.partition})
+    homes: dict[bytes | None, int] = {record.key: record.partition for record in examples if record.key}
+    return len({one.key for one in labels if homes.get(one.key, one.partition) != one.partition})

@@ -50,6 +50,11 @@ def wanted_config(settings: Settings) -> dict[Topic, dict[str, str]]:
     return {topic: {**common, "retention.ms": UNLIMITED if topic in forever else limited} for topic in TOPICS}
 
 
+def default_partitions(settings: Settings) -> int:
+    """Of new topics, where nothing else says how many."""
+    return 4 if (settings.log.url or "").startswith("kafka") else 1
+
+
 def findings(
     described: Mapping[Topic, TopicDescription | None], settings: Settings
 ) -> Iterator[TopicFinding]:
@@ -57,113 +62,110 @@ def findings(
     for topic in TOPICS:
         description = described.get(topic)
         if description is None:
-            yield TopicFinding(
-                topic,
-                "exists",
-                "missing",
-                settings.topic_name(topic),
-                "failed",
-                "run `mistakebound topics create`",
-            )
+            remedy = "run `mistakebound topics create`"
+            yield TopicFinding(topic, "exists", "missing", settings.topic_name(topic), "failed", remedy)
             continue
-        yield _count(topic, description, described)
+        yield _check_count(topic, description, described)
         # A sqlite file keeps everything as it was written, whatever its topics' settings say.
         if not (settings.log.url or "").startswith("sqlite:"):
-            yield from _configured(topic, description, settings.labels.max_delay)
+            yield from _check_config(topic, description, settings.labels.max_delay)
 
 
-def _count(
+def _check_count(
     topic: Topic, description: TopicDescription, described: Mapping[Topic, TopicDescription | None]
 ) -> TopicFinding:
     expected = next(other.partitions for other in map(described.get, TOPICS) if other is not None)
-    found = str(description.partitions)
-    if description.partitions == expected:
-        return TopicFinding(topic, "partitions", found, str(expected), "ok")
     remedy = "counts must be equal and never change: choose a new log.prefix and create all topics anew"
-    return TopicFinding(topic, "partitions", found, str(expected), "failed", remedy)
+    return _judge(
+        topic,
+        "partitions",
+        str(description.partitions),
+        str(expected),
+        holds=description.partitions == expected,
+        remedy=remedy,
+    )
 
 
-def _configured(
+def _check_config(
     topic: Topic, description: TopicDescription, max_delay: timedelta | None
 ) -> Iterator[TopicFinding]:
-    config = description.config
-    yield _equal(topic, description, "cleanup.policy", "delete")
+    yield _check_equal(topic, description, "cleanup.policy", "delete")
     if topic == "updates":
-        yield _equal(topic, description, "retention.ms", UNLIMITED)
-        yield _equal(topic, description, "retention.bytes", UNLIMITED)
+        yield _check_equal(topic, description, "retention.ms", UNLIMITED)
+        yield _check_equal(topic, description, "retention.bytes", UNLIMITED)
     if topic in _KEPT:
-        yield _retention(topic, description, max_delay)
-        yield _retained_bytes(topic, description)
+        yield _check_retention(topic, description, max_delay)
+        yield _check_retained_bytes(topic, description)
     if topic in INPUTS:
-        yield _equal(topic, description, "message.timestamp.type", "CreateTime")
-        yield _future(topic, config.get("message.timestamp.after.max.ms"), description.name)
+        yield _check_equal(topic, description, "message.timestamp.type", "CreateTime")
+        yield _check_future(topic, description)
 
 
-def _equal(topic: Topic, description: TopicDescription, rule: str, wanted: str) -> TopicFinding:
+def _check_equal(topic: Topic, description: TopicDescription, rule: str, wanted: str) -> TopicFinding:
     found = description.config.get(rule)
     if found is None:
-        return _unknown(topic, rule, wanted)
-    if found == wanted:
-        return TopicFinding(topic, rule, found, wanted, "ok")
-    return TopicFinding(topic, rule, found, wanted, "failed", _alter(description.name, rule, wanted))
+        return _cannot_tell(topic, rule, wanted)
+    remedy = _alter(description.name, rule, wanted)
+    return _judge(topic, rule, found, wanted, holds=found == wanted, remedy=remedy)
 
 
-def _retention(topic: Topic, description: TopicDescription, max_delay: timedelta | None) -> TopicFinding:
-    found = description.config.get("retention.ms")
+def _check_retention(
+    topic: Topic, description: TopicDescription, max_delay: timedelta | None
+) -> TopicFinding:
+    rule = "retention.ms"
+    found = description.config.get(rule)
+    unlimited = found == UNLIMITED
     if max_delay is None:
-        wanted = "labels.max_delay plus a day"
-        if found == UNLIMITED:
-            return TopicFinding(topic, "retention.ms", found, wanted, "ok")
-        return TopicFinding(
-            topic,
-            "retention.ms",
-            found or "?",
-            wanted,
-            "warning",
-            "set labels.max_delay, to have this checked",
-        )
+        wanted, remedy = "labels.max_delay plus a day", "set labels.max_delay, to have this checked"
+        return _judge(topic, rule, found, wanted, holds=unlimited, otherwise="warning", remedy=remedy)
     least = _ms(max_delay + DAY)
     if found is None:
-        return _unknown(topic, "retention.ms", f">= {least}")
-    if topic == "outcomes" and found != UNLIMITED and int(found) >= least:
+        return _cannot_tell(topic, rule, f">= {least}")
+    enough = unlimited or int(found) >= least
+    if topic == "outcomes" and enough:
         # A restart reads back to the oldest remembered id; ids are remembered by number, not by age.
-        remedy = (
-            f"a slow partition may need older ones; {_alter(description.name, 'retention.ms', UNLIMITED)}"
-        )
-        return TopicFinding(topic, "retention.ms", found, UNLIMITED, "warning", remedy)
-    if found == UNLIMITED or int(found) >= least:
-        return TopicFinding(topic, "retention.ms", found, f">= {least}", "ok")
-    return TopicFinding(
-        topic,
-        "retention.ms",
-        found,
-        f">= {least}",
-        "failed",
-        _alter(description.name, "retention.ms", str(least)),
-    )
+        remedy = f"a slow partition may need older ones; {_alter(description.name, rule, UNLIMITED)}"
+        wanted = f">= {least}" if unlimited else UNLIMITED
+        return _judge(topic, rule, found, wanted, holds=unlimited, otherwise="warning", remedy=remedy)
+    remedy = _alter(description.name, rule, str(least))
+    return _judge(topic, rule, found, f">= {least}", holds=enough, remedy=remedy)
 
 
-def _retained_bytes(topic: Topic, description: TopicDescription) -> TopicFinding:
-    found = description.config.get("retention.bytes")
-    if found is None or found == UNLIMITED:
-        return TopicFinding(topic, "retention.bytes", found or "?", UNLIMITED, "ok")
-    remedy = (
-        f"a size limit deletes regardless of age; {_alter(description.name, 'retention.bytes', UNLIMITED)}"
-    )
-    return TopicFinding(topic, "retention.bytes", found, UNLIMITED, "warning", remedy)
+def _check_retained_bytes(topic: Topic, description: TopicDescription) -> TopicFinding:
+    rule = "retention.bytes"
+    found = description.config.get(rule)
+    remedy = f"a size limit deletes regardless of age; {_alter(description.name, rule, UNLIMITED)}"
+    holds = found in (None, UNLIMITED)
+    return _judge(topic, rule, found, UNLIMITED, holds=holds, otherwise="warning", remedy=remedy)
 
 
-def _future(topic: Topic, found: str | None, name: str) -> TopicFinding:
-    rule, wanted = "message.timestamp.after.max.ms", f"<= {_HOUR_MS}"
-    if found is not None and int(found) <= _HOUR_MS:
-        return TopicFinding(topic, rule, found, wanted, "ok")
-    remedy = f"a record from the future expires waiting examples at once; {_alter(name, rule, str(_HOUR_MS))}"
-    return TopicFinding(topic, rule, found or "?", wanted, "warning", remedy)
+def _check_future(topic: Topic, description: TopicDescription) -> TopicFinding:
+    rule = "message.timestamp.after.max.ms"
+    found = description.config.get(rule)
+    alter = _alter(description.name, rule, str(_HOUR_MS))
+    remedy = f"a record from the future expires waiting examples at once; {alter}"
+    holds = found is not None and int(found) <= _HOUR_MS
+    return _judge(topic, rule, found, f"<= {_HOUR_MS}", holds=holds, otherwise="warning", remedy=remedy)
 
 
-def _unknown(topic: Topic, rule: str, wanted: str) -> TopicFinding:
+def _cannot_tell(topic: Topic, rule: str, wanted: str) -> TopicFinding:
     remedy = "the log does not tell; grant DESCRIBE_CONFIGS on the topic, or look yourself"
-    return TopicFinding(topic, rule, "?", wanted, "warning", remedy)
+    return _judge(topic, rule, None, wanted, holds=False, otherwise="warning", remedy=remedy)
+
+
+def _judge(
+    topic: Topic,
+    rule: str,
+    found: str | None,
+    wanted: str,
+    *,
+    holds: bool,
+    otherwise: Literal["warning", "failed"] = "failed",
+    remedy: str,
+) -> TopicFinding:
+    return TopicFinding(
+        topic, rule, found or "?", wanted, "ok" if holds else otherwise, "" if holds else remedy
+    )
 
 
 def _alter(name: str, rule: str, value: str) -> str:

@@ -3,12 +3,11 @@
 import json
 import random
 import sqlite3
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
-from structlog.testing import capture_logs
 
 from mistakebound.commands.audit import audit as audit_command
 from mistakebound.core.checkpoint import decode_checkpoint, encode_checkpoint
@@ -36,12 +35,9 @@ FAULTS = {
 
 
 @pytest.fixture(autouse=True)
-def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """An empty folder, no worker's log lines, and no rest after a fault."""
-    monkeypatch.chdir(tmp_path)
+def no_rest(quiet: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A worker that met a fault goes on at once, and says nothing."""
     monkeypatch.setattr(loop, "time", Hurried())
-    with capture_logs():
-        yield
 
 
 def worked(learner: dict[str, Any] | None = None, partitions: int = 2, faults: Any = None) -> Settings:

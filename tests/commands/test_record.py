@@ -1,8 +1,5 @@
-"""Records into the log and out of it, by hand: `send`, `tail`, `record`, on the sqlite log."""
+"""`record`, and `send` of what it recorded: the same bytes, in record-time order, as they were."""
 
-import json
-import os
-import signal
 from pathlib import Path
 
 import pytest
@@ -11,85 +8,7 @@ from mistakebound.core.records import Outgoing
 from mistakebound.core.replay.recording import begin
 from mistakebound.log import open_log
 from mistakebound.settings import LogSettings, Settings
-from tests.commands.support.command_line import LOG, ok, run, start
-
-EXAMPLES = b'{"id":"a","features":{"x":1}}\n{"id":7,"features":{"x":2}}\n'
-
-
-@pytest.fixture(autouse=True)
-def _empty_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    for name in os.environ:
-        if name.startswith("MISTAKEBOUND_"):
-            monkeypatch.delenv(name)
-
-
-def test_messages_are_sent_under_their_id() -> None:
-    """Integers as their decimal string, so that an example and its label share a partition."""
-    ok("topics", "create", "--partitions", "2")
-    assert "sent 2 records" in ok("send", "examples", "-", stdin=EXAMPLES).stderr
-    lines = ok("tail", "examples", "--from", "beginning", "-c", "2", "--json").stdout.splitlines()
-    assert {json.loads(line)["key"] for line in lines} == {"a", "7"}
-
-
-def test_the_id_is_found_where_messages_id_points() -> None:
-    """Existing messages need no change."""
-    ok("topics", "create")
-    ok("send", "examples", "-", "--set", "messages.id=/after/pk~1id", stdin=b'{"after":{"pk/id":"z"}}\n')
-    line = ok("tail", "examples", "--from", "beginning", "-c", "1", "--json").stdout
-    assert json.loads(line)["key"] == "z"
-
-
-@pytest.mark.parametrize(
-    "line",
-    [b"not json\n", b"{}\n", b'{"id":null}\n', b'{"id":true}\n', b'{"id":1.5}\n', b"[1]\n", b'{"id":""}\n'],
-)
-def test_a_line_without_an_id_stops_sending_by_number(line: bytes) -> None:
-    """Exit code 2; what came before it is sent, as the message says."""
-    ok("topics", "create")
-    result = run("send", "examples", "-", stdin=EXAMPLES + line)
-    assert result.exit_code == 2
-    assert "sent 2 records" in result.stderr
-    assert "line 3: " in result.stderr
-
-
-def test_only_inputs_can_be_sent() -> None:
-    """The worker's own topics are the worker's own."""
-    ok("topics", "create")
-    assert run("send", "updates", "-", stdin=EXAMPLES).exit_code == 2
-
-
-def test_a_missing_file_is_a_usage_error() -> None:
-    """Named, without a traceback."""
-    result = run("send", "examples", "missing.jsonl")
-    assert result.exit_code == 2
-    assert "missing.jsonl" in result.stderr
-
-
-def test_tail_prints_messages_as_json_lines() -> None:
-    """The value alone; what is not JSON in the recording's form, which escapes it."""
-    ok("topics", "create")
-    with open_log(Settings(log=LogSettings(url=LOG))) as log:
-        log.append([Outgoing("labels", 0, b"k", b'{"id":1}'), Outgoing("labels", 0, b"k", b"\x1b[2J")])
-    first, second = ok("tail", "labels", "--from", "beginning", "-c", "2").stdout.splitlines()
-    assert first == '{"id":1}'
-    assert json.loads(second)["payload"] == "\x1b[2J"
-    assert "\x1b" not in second
-
-
-@pytest.mark.long
-def test_tail_ends_cleanly_by_ctrl_c() -> None:
-    """Exit code 0: it is how the command is meant to end."""
-    ok("topics", "create")
-    ok("send", "examples", "-", stdin=EXAMPLES)
-    process = start("tail", "examples", "--from", "beginning", "--log", LOG)
-    assert process.stdout is not None
-    assert process.stderr is not None
-    with process.stdout, process.stderr:
-        assert process.stdout.readline() == EXAMPLES.splitlines(keepends=True)[0]
-        process.send_signal(signal.SIGINT)
-        assert process.wait(timeout=60) == 0
-        assert b"Traceback" not in process.stderr.read()
+from tests.commands.support.command_line import LOG, ok, run
 
 
 @pytest.fixture

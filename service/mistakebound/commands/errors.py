@@ -1,40 +1,12 @@
-"""Exit codes, and the one place that says which error ends the process with which code."""
+"""Errors of the command line, and the one place that says which error ends the process with which exit code."""
 
-from enum import IntEnum
-
-
-class ExitCode(IntEnum):
-    """Why the process ended. Supervisors may rely on the numbers."""
-
-    DONE = 0
-    BUG = 1
-    USAGE = 2
-    CHECK_FAILED = 3
-    UNREACHABLE = 4
-    REFUSED = 5
-    SLOT_TAKEN = 6
-    GAVE_UP = 7
-
-
-MEANINGS: dict[ExitCode, str] = {
-    ExitCode.DONE: "done",
-    ExitCode.BUG: "a bug in mistakebound",
-    ExitCode.USAGE: "usage, configuration or an unreadable input file",
-    ExitCode.CHECK_FAILED: "a check or an expectation failed",
-    ExitCode.UNREACHABLE: "log or checkpoints unreachable, or address busy",
-    ExitCode.REFUSED: "refused, to protect data",
-    ExitCode.SLOT_TAKEN: "another process took the slot",
-    ExitCode.GAVE_UP: "gave up rebuilding",
-}
-
-INTERRUPTED = 130
-"""As shells report a process ended by Ctrl-C."""
+from mistakebound.exit_codes import ExitCode
 
 
 class CommandError(Exception):
     """A command ends with this code and message; no traceback is shown."""
 
-    def __init__(self, code: ExitCode, message: str) -> None:
+    def __init__(self, message: str, code: ExitCode = ExitCode.USAGE) -> None:
         super().__init__(message)
         self.code = code
 

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from mistakebound.commands.demo.demo import rows
-from mistakebound.commands.demo.endless import LATE_S, flipped, laps, produce
+from mistakebound.commands.demo.endless import LATE_S, flip, produce, repeat
+from mistakebound.commands.demo.pages import read_pages
 from mistakebound.core.records import INPUTS, Outgoing
 from mistakebound.core.replay.replay import Row
 from mistakebound.log.protocol import Log
@@ -42,7 +42,7 @@ def send(log: Log, settings: Settings, records: int, stream: Iterable[Row] | Non
     """Let the producer send so many records, without resting between them."""
     stop = threading.Event()
     stop.wait = lambda timeout=None: stop.is_set()  # type: ignore[method-assign]
-    stream = laps(rows()) if stream is None else stream
+    stream = repeat(read_pages()) if stream is None else stream
     produce(StopsAfter(log, records, stop), settings, stream, RATE, stop, **how)  # type: ignore[arg-type]
 
 
@@ -56,10 +56,10 @@ def ids(log: Log, topic: str) -> list[str]:
 
 def test_ids_of_every_lap_are_new() -> None:
     """A worker predicts no id twice, so a second lap under the first one's ids would do nothing."""
-    some = [row.id for row in itertools.islice(laps(rows()), 3 * len(rows()))]
+    some = [row.id for row in itertools.islice(repeat(read_pages()), 3 * len(read_pages()))]
 
     assert len(set(some)) == len(some)
-    assert some[: len(rows())] == [row.id for row in rows()]
+    assert some[: len(read_pages())] == [row.id for row in read_pages()]
 
 
 def test_a_producer_goes_on_where_the_last_one_stopped() -> None:
@@ -68,7 +68,7 @@ def test_a_producer_goes_on_where_the_last_one_stopped() -> None:
         for records in (7, 1, 500, 10_000):
             send(log, settings, records)
 
-        sent = [row.id for row in itertools.islice(laps(rows()), 10_254)]
+        sent = [row.id for row in itertools.islice(repeat(read_pages()), 10_254)]
         assert ids(log, "examples") == sorted(sent)
         assert ids(log, "labels") == sorted(sent[: 10_254 - OUTSTANDING])
 
@@ -96,11 +96,11 @@ def test_labels_are_as_late_as_they_are_told_to_be() -> None:
 
 def test_a_drift_flips_the_labels_that_are_still_to_come() -> None:
     """Each label says the opposite of the page's from where the earlier producer stopped."""
-    truth = {row.id: row.label for row in rows()}
+    truth = {row.id: row.label for row in read_pages()}
     with opened(settings := settings_for(), PARTITIONS) as log:
         send(log, settings, 200, late_s=0)
         before = {each["id"] for each in values(log, "labels")}
-        send(log, settings, 200, flipped(laps(rows())), late_s=0)
+        send(log, settings, 200, flip(repeat(read_pages())), late_s=0)
 
         wrong = {each["id"] for each in values(log, "labels") if each["label"] is not truth[each["id"]]}
         assert len(before) == 100

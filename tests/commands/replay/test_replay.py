@@ -18,8 +18,7 @@ PERCEPTRON = ("--set", "learner.kind=perceptron")
 
 
 @pytest.fixture(autouse=True)
-def _empty_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
+def _xor() -> None:
     Path("xor.csv").write_text(XOR)
 
 

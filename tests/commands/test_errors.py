@@ -2,10 +2,11 @@
 
 import pytest
 
-from mistakebound.commands.exit_codes import MEANINGS, CommandError, ExitCode, code_of
+from mistakebound.commands.errors import CommandError, code_of
 from mistakebound.config.problems import ConfigurationError
 from mistakebound.core.faults import BadLog, BadSnapshot
 from mistakebound.core.replay.recording import RecordingError
+from mistakebound.exit_codes import MEANINGS, ExitCode
 from mistakebound.log import protocol
 
 
@@ -14,7 +15,7 @@ from mistakebound.log import protocol
     [
         (ConfigurationError([]), 2),
         (RecordingError(1, "wrong", "right it"), 2),
-        (CommandError(ExitCode.CHECK_FAILED, "no"), 3),
+        (CommandError("no", ExitCode.CHECK_FAILED), 3),
         (BadSnapshot("no"), 3),
         (protocol.Unreachable("no"), 4),
         (protocol.LogError("no"), 4),

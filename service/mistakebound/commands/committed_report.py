@@ -1,0 +1,58 @@
+"""How a log's work stands, from what was committed to it: no worker is asked."""
+
+from mistakebound.core.ledger.ledger import zero
+from mistakebound.core.messages.schema import Tally, read_outcomes
+from mistakebound.core.records import INPUTS
+from mistakebound.core.reporting.report import ModelSummary, PartitionCounts, Report, report, summary
+from mistakebound.core.reporting.status import Behind
+from mistakebound.core.theorems.claims import certificate, standing
+from mistakebound.log.newest import newest_record
+from mistakebound.log.protocol import Log
+from mistakebound.settings import Settings
+from mistakebound.worker.assignment import fold_updates
+from mistakebound.worker.epochs.epochs import newest_number
+
+
+def read_report(log: Log, settings: Settings, *, fold: bool) -> Report:
+    """The report of everything committed; the model's size and bounds only where `fold`.
+
+    Raises Refused, BadLog, Unreachable.
+    """
+    counts: list[PartitionCounts] = []
+    newest_tallies: list[tuple[int, Tally]] = []
+    epoch, updates = newest_number(log), [0] * log.partitions
+    for p in range(log.partitions):
+        newest = newest_record(log, "outcomes", p)
+        outcomes = None if newest is None else read_outcomes(newest)
+        if outcomes is None or outcomes.tallies is None:
+            counts.append(PartitionCounts(zero(), 0, 0))
+            continue
+        life, worked_in = outcomes.tallies.life, outcomes.model.epoch
+        counts.append(PartitionCounts(life, _undecided(life.examples), _undecided(life.labels)))
+        updates[p] = outcomes.tallies.epoch.updates if worked_in == epoch else 0
+        newest_tallies.append((worked_in, outcomes.tallies.epoch))
+    learner = settings.learner
+    if not fold:
+        return report(counts, learner.kind, ModelSummary(epoch, tuple(updates), window=learner.window))
+    model = fold_updates(log, settings, None).model
+    of_epoch = [tally for number, tally in newest_tallies if number == model.epoch]
+    return report(counts, learner.kind, summary(model), standing(model, of_epoch), certificate(model))
+
+
+def _undecided(counts: dict[str, int]) -> int:
+    """Inputs consumed of which no outcome is known yet."""
+    return counts["consumed"] - sum(count for name, count in counts.items() if name != "consumed")
+
+
+def read_lag(log: Log) -> dict[int, Behind]:
+    """Input offsets not yet committed, by partition and topic (transaction markers count too)."""
+    committed = log.group_positions()
+    found: dict[int, Behind] = {}
+    for p in range(log.partitions):
+        position = committed.get(p)
+        behind: dict[str, int] = {}
+        for topic in INPUTS:
+            start = log.low_watermark(topic, p) if position is None else getattr(position, topic)
+            behind[topic] = max(0, log.high_watermark(topic, p) - start)
+        found[p] = Behind(**behind)
+    return found

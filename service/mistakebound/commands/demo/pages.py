@@ -1,0 +1,71 @@
+"""The demo's pages as a stream: what of it the topics do not hold yet."""
+
+import threading
+import time
+from importlib.resources import files
+
+from mistakebound.commands.labelled_files import read_labelled
+from mistakebound.core.records import INPUTS, Outgoing, Record, Topic
+from mistakebound.core.replay.replay import Row, as_stream
+from mistakebound.log.partitioner import partition_of
+from mistakebound.log.protocol import Log
+from mistakebound.settings import Settings
+
+OUTSTANDING = 20
+"""Labels come this many examples late."""
+SPACING_MS = 500
+"""Record time between two records: labels are about 20 s late."""
+CHUNK = 50
+
+
+def read_pages() -> list[Row]:
+    """The pages, in file order."""
+    return read_labelled(
+        "csv", files("mistakebound.commands.demo").joinpath("data/phishing.csv").read_bytes()
+    )
+
+
+def choose_partition(number: int, key: bytes, partitions: int) -> int:  # noqa: ARG001 - as `as_stream` calls it
+    """Where a producer of the worker's own kind would put the key."""
+    return partition_of(key, partitions)
+
+
+def read_ends(log: Log) -> dict[tuple[Topic, int], int]:
+    """Where each input's partitions end: what is in the topics already tells how far an earlier run came."""
+    return {(topic, p): log.high_watermark(topic, p) for topic in INPUTS for p in range(log.partitions)}
+
+
+def send_unsent(log: Log, settings: Settings, examples_per_s: float, stop: threading.Event) -> bool:
+    """Send what the topics do not hold yet, without a pause where the rate is 0. Returns whether all was sent."""
+    chunk: list[Outgoing] = []
+    for record in unsent(log, settings):
+        chunk.append(record)
+        if examples_per_s > 0 or len(chunk) >= CHUNK:
+            log.append(chunk)
+            chunk = []
+        if examples_per_s > 0:
+            stop.wait(0.5 / examples_per_s)  # an example and a label make two records
+        if stop.is_set():
+            return False
+    log.append(chunk)
+    return True
+
+
+def unsent(log: Log, settings: Settings) -> list[Outgoing]:
+    """The stream's records that the topics do not hold yet, stamped from the time of the first run on."""
+    ends = read_ends(log)
+    stream = list(as_stream(read_pages(), settings, log.partitions, OUTSTANDING, choose_partition))
+    begun_ms = _begin_ms(log, stream, resumed=ends["examples", 0] > 0)
+    return [
+        Outgoing(one.topic, one.partition, one.key, one.value, (), begun_ms + SPACING_MS * one.timestamp_ms)
+        for one in stream
+        if one.offset >= ends[one.topic, one.partition]
+    ]
+
+
+def _begin_ms(log: Log, stream: list[Record], *, resumed: bool) -> int:
+    """When the stream began: as its first record says, or so that it ends now."""
+    first = next(iter(log.read("examples", 0, 0)), None) if resumed else None
+    if first is None:
+        return round(time.time() * 1000) - SPACING_MS * len(stream)
+    return first.timestamp_ms - SPACING_MS * stream[0].timestamp_ms

@@ -1,0 +1,47 @@
+"""A report as a person reads it."""
+
+from collections.abc import Mapping
+
+from mistakebound.commands.output import table
+from mistakebound.core.reporting.report import Bound, Report
+
+
+def render_report(report: Report) -> str:
+    """What was counted, what was proved of it, and the model."""
+    majority = report.baselines["majority"]
+    model = report.model
+    labels = _render_counts({name: count for name, count in report.labels.items() if name != "consumed"})
+    examples = _render_counts(report.example_outcomes)
+    by_partition = ", ".join(map(str, model.updates))
+    rows = [
+        ("learner", report.learner),
+        ("examples", f"{report.examples} ({examples}; waiting {report.waiting})"),
+        ("labels", f"{report.labels['consumed']} ({labels}; parked {report.parked})"),
+        ("mistakes", f"{report.mistakes} of {report.labelled} labelled, rate {report.mistake_rate:.4f}"),
+        ("always majority", f"{majority.mistakes}, rate {majority.mistake_rate:.4f}"),
+        ("updates", f"{report.updates} (epoch {model.epoch}, by partition: {by_partition})"),
+    ]
+    if model.window is not None:
+        of = f"the last {model.window} updates of each partition count"
+        now = "" if model.counting is None else f"; now {', '.join(map(str, model.counting))}"
+        rows.append(("window", of + now))
+    rows += [("bound", _render_bound(bound)) for bound in report.bounds]
+    if report.margin_upper_bound is not None:
+        rows.append(("margin", f"at most {report.margin_upper_bound:.4g}, whatever separates the updates"))
+    if model.digest is not None:
+        rows.append(("model", f"{model.features} features, sha256 {model.digest}"))
+    first, *rest = rows
+    return table(first, rest)
+
+
+def _render_bound(bound: Bound) -> str:
+    if bound.holds:
+        return f"{bound.of} {bound.count} <= {bound.value:.4g} ({bound.name}, {bound.assumes})"
+    return (
+        f"{bound.of} {bound.count} > {bound.value:.4g}: the assumptions do not hold "
+        f"({bound.name}, {bound.assumes})"
+    )
+
+
+def _render_counts(counts: Mapping[str, int]) -> str:
+    return ", ".join(f"{name} {count}" for name, count in counts.items() if count) or "none decided"

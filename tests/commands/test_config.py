@@ -1,0 +1,42 @@
+"""`config`: check, show, schema."""
+
+import json
+from pathlib import Path
+
+from tests.commands.support.command_line import LOG, ok, run
+
+
+def test_config_check_tells_all_that_run_needs() -> None:
+    """Exit code 2 with every missing key."""
+    result = run("config", "check", log=None)
+    assert result.exit_code == 2
+    assert "log.url" in result.stderr
+    assert "labels.max_delay" in result.stderr
+    assert ok("config", "check", "--set", "labels.max_delay=P1D").stdout == ""
+
+
+def test_config_check_online_asks_the_log() -> None:
+    """Exit code 3 while topics are missing."""
+    arguments = ("config", "check", "--online", "--set", "labels.max_delay=P1D")
+    assert run(*arguments).exit_code == 3
+    ok("topics", "create")
+    ok(*arguments)
+
+
+def test_config_show_has_value_and_origin_of_every_key() -> None:
+    """As a table and as JSON; secrets are masked."""
+    Path("mistakebound.toml").write_text("[learner]\neta = 0.5\n")
+    flags = ("--set", "kafka.sasl_plain_password=hunter2")
+    shown = json.loads(ok("config", "show", "--json", *flags).stdout)
+    assert shown["learner.eta"] == {"value": 0.5, "origin": "file", "from": "mistakebound.toml"}
+    assert shown["log.url"] == {"value": LOG, "origin": "flag", "from": "--log"}
+    assert shown["learner.tie"] == {"value": "mistake", "origin": "default", "from": None}
+    assert shown["kafka.sasl_plain_password"]["value"] == "***"
+    table = ok("config", "show", *flags).stdout
+    assert "hunter2" not in table
+    assert len(table.splitlines()) == len(shown) + 1
+
+
+def test_config_schema_is_json_schema() -> None:
+    """Printed without any configuration at hand."""
+    assert json.loads(ok("config", "schema", log=None).stdout)["title"] == "mistakebound.toml"

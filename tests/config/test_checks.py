@@ -1,0 +1,73 @@
+"""Checks that look at more than one setting, or at more than a type."""
+
+from pathlib import Path
+
+import pytest
+
+from mistakebound.config.checks import require_for_run
+from mistakebound.config.problems import ConfigurationError
+from tests.config.support.loading import load_sets, problem_of
+
+
+@pytest.mark.parametrize(
+    ("sets", "key"),
+    [
+        (["labels.positive=1", "labels.negative=1"], "labels.positive"),
+        (["labels.positive=spam"], "labels.positive"),
+        (["labels.positive=1", "labels.negative=false"], "labels.positive"),
+        (["learner.delay_policy=issued"], "learner.delay_policy"),
+        (["http.address=localhost"], "http.address"),
+        (["http.address=::1:9464"], "http.address"),
+        (["http.address=localhost:99999"], "http.address"),
+        (["checkpoint.url=s3://key:word@bucket"], "checkpoint.url"),
+        (["checkpoint.url=gopher://bucket"], "checkpoint.url"),
+        (["checkpoint.timeout=0"], "checkpoint.timeout"),
+        (["log.url=localhost:9092"], "log.url"),
+        (["log.url=kafka://localhost"], "log.url"),
+        (["log.url=kafka://a:9092,b"], "log.url"),
+        (["log.url=sqlite:"], "log.url"),
+        (["messages.id=id"], "messages.id"),
+        (["learner.kind=percepton"], "learner.kind"),
+    ],
+)
+def test_what_does_not_hold_together_is_refused(sets: list[str], key: str) -> None:
+    """By the key to change, with a remedy."""
+    problem = problem_of(*sets)
+    assert problem.key == key
+    assert problem.remedy
+
+
+@pytest.mark.parametrize(
+    "sets",
+    [
+        ["labels.positive=1", "labels.negative=-1"],
+        ["labels.positive=spam", "labels.negative=ham"],
+        ["learner.kind=perceptron", "learner.delay_policy=issued"],
+        ["http.address=[::1]:9464"],
+        ["http.address="],
+        ["checkpoint.url="],
+        ["log.url=kafka://a:9092,b:9093"],
+        ["log.url=sqlite::memory:"],
+    ],
+)
+def test_what_holds_together_is_taken(sets: list[str]) -> None:
+    """The counterparts of the refusals."""
+    load_sets(*sets)
+
+
+def test_an_unknown_learner_names_the_known_ones() -> None:
+    """And the one meant."""
+    text = str(problem_of("learner.kind=percepton"))
+    assert "Did you mean perceptron?" in text
+    assert "winnow" in text
+
+
+def test_run_needs_a_log_and_a_delay_and_says_both_at_once() -> None:
+    """With an example of five lines; never a silent default."""
+    with pytest.raises(ConfigurationError) as refusal:
+        require_for_run(load_sets().settings)
+    assert [problem.key for problem in refusal.value.problems] == ["log.url", "labels.max_delay"]
+    example = Path("example.toml")
+    example.write_text(str(refusal.value).partition("start from:\n")[2])
+    assert len(example.read_text().strip().splitlines()) == 5
+    require_for_run(load_sets(config=example).settings)
