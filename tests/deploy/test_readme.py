@@ -11,11 +11,12 @@ from mistakebound.commands.learners import as_markdown
 from mistakebound.config.keys import keys, shown
 from mistakebound.core.faults import REASONS
 from mistakebound.core.replay.recording import encode, encode_header
-from mistakebound.core.replay.replay import Row, as_stream, fresh
+from mistakebound.core.replay.replay import Row, as_stream
 from mistakebound.core.reporting.report import Bound
 from mistakebound.settings import Settings
 from mistakebound.worker.metrics.metrics import Metrics
 from tests.support.project import ROOT
+from tests.worker.support.events import assigned
 
 README = (ROOT / "README.md").read_text()
 
@@ -58,7 +59,7 @@ def test_every_verb_is_in_the_table_of_commands() -> None:
 def test_the_metrics_in_the_queries_exist() -> None:
     """Each name in the README is on the page of a worker."""
     metrics = Metrics(["true", "false"], "perceptron", "digest")
-    metrics.partition(0, fresh(Settings(), 1).totals(0))
+    metrics.observe(assigned([0]))
     metrics.bounds([Bound("Novikoff", 63.5, 41, True, "updates", "R = 1")])
     metrics.margin(0.5, 0.25, 0.25)
     metrics.version_space(7)

@@ -188,7 +188,7 @@ def checkpoints(random: Random) -> None:
 
 
 def checkpoint_files(random: Random) -> None:
-    """A checkpoint's bytes as they lie on a shelf that others may write to."""
+    """A checkpoint's bytes as they lie in a store that others may write to."""
     whole = envelope.head(b"payload", {"epoch": 1, "updates": [3, 4], "ledgers": {"0": [7, 8]}}) + b"payload"
     magic, header, payload = whole.split(b"\n", 2)
     if random.random() < 0.7:

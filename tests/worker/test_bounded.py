@@ -10,7 +10,7 @@ from structlog.testing import capture_logs
 
 from mistakebound.core.records import Record
 from mistakebound.core.step.merge import Merge
-from mistakebound.worker import following, loop
+from mistakebound.worker import following, input_buffer
 from mistakebound.worker.following import Following
 from tests.worker.support.working import Recount, Run, example, label, opened, settings_for
 
@@ -27,7 +27,7 @@ def test_a_worker_buffers_and_writes_large_records_in_portions(monkeypatch: pyte
             peaks.append(sum(map(sum, self._bytes.values())))
             return added
 
-    monkeypatch.setattr(loop, "Merge", Watched)
+    monkeypatch.setattr(input_buffer, "Merge", Watched)
     monkeypatch.setattr("mistakebound.log.sqlite.rows.CHUNK_BYTES", 30_000)
     settings = settings_for(batch={"max_bytes": 50_000, "max_delay": 10})
     with capture_logs(), opened(settings) as log:

@@ -6,6 +6,7 @@ import socket
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
+from functools import partial
 from types import FrameType
 
 import structlog
@@ -17,13 +18,15 @@ from mistakebound.settings import Settings
 from mistakebound.worker import logs
 from mistakebound.worker.assignment import WorkerState
 from mistakebound.worker.checkpoints.schedule import CheckpointSchedule
-from mistakebound.worker.health import Health, HealthLimits, Heartbeat
+from mistakebound.worker.health import HealthLimits, Heartbeat
 from mistakebound.worker.http.page import pages
 from mistakebound.worker.http.server import serve
-from mistakebound.worker.http.snapshot import Board
+from mistakebound.worker.http.snapshot import Snapshots
 from mistakebound.worker.http.tls import tls_of
 from mistakebound.worker.loop import Worker
 from mistakebound.worker.metrics.metrics import Metrics
+from mistakebound.worker.metrics.model_insight import ModelInsight
+from mistakebound.worker.observers import CommitHook, Observer, Observers
 
 DRAIN_S = 10.0
 INTERRUPTED = 130
@@ -103,31 +106,32 @@ def work(
     metrics = Metrics(classes, settings.learner.kind, settings_digest(settings))
     metrics.limits(settings.labels.max_waiting, settings.labels.max_parked)
     logs.configure(log_format, level=log_level, count=metrics.logged)
-    heartbeat = Heartbeat()
-    limits = HealthLimits()
-    address = settings.http.address
-    board = Board(settings.learner.kind) if address else None
-    server = None
-    if board is not None:
-
-        def health() -> Health:
-            return heartbeat.health(limits)
-
-        served = pages(board, settings, slot, metrics, health)
-        server = serve(address, metrics, health, served, tls=tls_of(settings.http), next_free=next_free)
+    heartbeat, insight = Heartbeat(), ModelInsight(metrics)
+    observers: list[Observer] = [metrics, heartbeat, insight]
+    explain, server = (lambda: 0), None
+    if settings.http.address:
+        snapshots = Snapshots(settings.learner.kind, lambda: insight.learned)
+        observers.append(snapshots)
+        explain = snapshots.allowance
+        health = partial(heartbeat.health, HealthLimits())
+        served = pages(snapshots, settings, slot, metrics, health)
+        tls = tls_of(settings.http)
+        server = serve(settings.http.address, metrics, health, served, tls=tls, next_free=next_free)
     with server or nullcontext():
         if server is not None and serving is not None:
             serving(server.url)
+        checkpoints = CheckpointSchedule(log, settings, slot, metrics)
+        observers.append(checkpoints)
+        if stepped is not None:
+            observers.append(CommitHook(stepped))
         worker = Worker(
             log,
             settings,
             slot,
-            metrics=metrics,
-            heartbeat=heartbeat,
-            checkpointing=CheckpointSchedule(log, settings, slot, metrics),
+            observers=Observers(*observers),
+            checkpoints=checkpoints,
             stopping=stopping,
-            board=board,
-            stepped=stepped,
+            explain=explain,
             from_outcomes=from_outcomes,
             interrupted=interrupted,
         )

@@ -19,7 +19,7 @@ _NO_LINKS = {errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.E
 
 
 class LocalCheckpointStore:
-    """A `CheckpointStore`; made when it is first needed."""
+    """A `CheckpointStore`. The folder is made when it is first needed."""
 
     def __init__(self, path: str | Path) -> None:
         self._path = Path(path)

@@ -4,7 +4,7 @@ from mistakebound.worker.checkpoints.store import CheckpointStore, place_of
 
 
 def open_store(url: str, timeout_s: float) -> CheckpointStore:
-    """The shelf of a URL; nothing is asked of it yet. `timeout_s` bounds each call to an object store.
+    """Nothing is asked of it yet. `timeout_s` bounds each call to an object store.
 
     Raises ValueError as `place_of`, and CheckpointError where the environment's settings for the store are wrong.
     """

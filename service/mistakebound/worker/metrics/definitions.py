@@ -20,14 +20,11 @@ from prometheus_client.process_collector import ProcessCollector
 
 from mistakebound.core.faults import REASONS
 from mistakebound.core.step.facts import Direction, ExampleOutcome, LabelOutcome, Stream
-from mistakebound.worker.health import STATES
 from mistakebound.worker.metrics.registry import PREFIX, Registry
+from mistakebound.worker.observers import PHASES, RebuildReason, TransactionResult
 
 MOST_CLASSES = 20
 
-TransactionResult = Literal["committed", "stale", "fenced", "failed"]
-"""As the log protocol's errors: StaleGeneration, Fenced, anything else that gave the transaction up."""
-RebuildReason = Literal["stale", "fenced", "failed", "unreachable"]
 CheckpointResult = Literal["success", "failure"]
 Level = Literal["debug", "info", "warning", "error", "critical"]
 
@@ -49,7 +46,7 @@ _TOTALS = {
 
 
 class Definitions:
-    """All families of one worker, in a registry of its own."""
+    """All metrics of one worker, in a registry of its own."""
 
     def __init__(
         self,
@@ -77,7 +74,7 @@ class Definitions:
             {"algorithm": algorithm, "config_digest": config_digest}
         )
         self.state = Enum(
-            PREFIX + "state", "What the worker is doing.", states=STATES, registry=self.registry
+            PREFIX + "state", "What the worker is doing.", states=PHASES, registry=self.registry
         )
         self.messages = self.registry.counter(
             "log_messages", "Log messages emitted, by level.", level=get_args(Level)

@@ -1,6 +1,6 @@
-"""What the loop tells Prometheus: a few calls per step with plain data, never one per record.
+"""What Prometheus is shown of the loop: a few calls for each step with plain data, never one for a record.
 
-The names, labels and meanings are in `families.py`.
+The names, labels and meanings are in `definitions.py`.
 """
 
 import time
@@ -14,12 +14,23 @@ from prometheus_client.samples import Sample
 from mistakebound.core.reporting.report import Bound
 from mistakebound.core.reporting.status import CheckpointStatus
 from mistakebound.core.step.facts import PartitionTotals, StepFacts, Stream
-from mistakebound.worker.health import State
-from mistakebound.worker.metrics.definitions import Definitions, Level, RebuildReason, TransactionResult
+from mistakebound.worker.metrics.definitions import Definitions, Level
+from mistakebound.worker.observers import (
+    Assigned,
+    Event,
+    LagMeasured,
+    PhaseEntered,
+    PollReturned,
+    Rebuilding,
+    Revoked,
+    StepCommitted,
+    TransactionEnded,
+    TransactionOpened,
+)
 
 
 class Metrics:
-    """One worker's metrics. The loop's thread writes, HTTP threads read; every method is thread-safe."""
+    """One worker's metrics, an observer of its loop. HTTP threads read them; every method is thread-safe."""
 
     def __init__(
         self,
@@ -38,86 +49,43 @@ class Metrics:
         self._shown: set[Gauge] = set()
         self._of = Definitions(classes, algorithm, config_digest, revision, self._transaction_age_s)
 
-    def state(self, name: State) -> None:
-        """The worker enters a state."""
-        self._of.state.state(name)
-
-    def polled(self, at_s: float) -> None:
-        """A poll was completed at this Unix time."""
-        self._of.poll_time.set(at_s)
-
-    def assigned(self, count: int) -> None:
-        """The assignment changed; so many partitions are owned now."""
-        self._of.rebalances.inc()
-        for stream in get_args(Stream):
-            self._of.assigned.labels(stream).set(count)
-
-    def lag(self, records: Mapping[tuple[Stream, int], int]) -> None:
-        """Records waiting on (stream, partition), of owned partitions."""
-        for (stream, partition), count in records.items():
-            self._of.lag.labels(stream, str(partition)).set(count)
-
-    def stepped(self, facts: StepFacts, duration_s: float, committed_at_s: float) -> None:
-        """A step was committed at this Unix time. Facts of a step that was given up never come here."""
-        _add(self._of.consumed, facts.consumed)
-        _add(self._of.rejected, facts.rejected)
-        self._add_classes(self._of.predictions, facts.predicted)
-        self._add_classes(self._of.evaluations, facts.evaluations)
-        self._add_classes(self._of.mistakes, facts.mistakes)
-        _add(self._of.baseline_mistakes, {"majority": facts.baseline_mistakes})
-        _add(self._of.updates, facts.updates)
-        _add(self._of.labels, facts.labels)
-        _add(self._of.examples, facts.examples)
-        self._of.label_delay.observe(facts.label_delays_seconds)
-        self._of.margin.observe(facts.margins)
-        self._of.latency.observe([committed_at_s - each / 1000 for each in facts.predicted_record_ms])
-        for stream, newest_ms in facts.newest_record_ms.items():
-            self._newest_ms[stream] = max(newest_ms, self._newest_ms.get(stream, 0))
-            self._of.record_time.labels(stream).set(self._newest_ms[stream] / 1000)
-        self._of.batch_duration.observe(duration_s)
-
-    def partition(self, partition: int, totals: PartitionTotals) -> None:
-        """An owned partition's durable totals."""
-        for name, gauge in self._of.totals.items():
-            gauge.labels(str(partition)).set(getattr(totals, name))
-        if totals.oldest_waiting_ms is None:
-            self._of.oldest.remove(str(partition))
-        else:
-            self._of.oldest.labels(str(partition)).set(totals.oldest_waiting_ms / 1000)
-
-    def revoked(self, partition: int) -> None:
-        """The partition moved away: its new owner exports it from now on."""
-        for gauge in (*self._of.totals.values(), self._of.oldest):
-            gauge.remove(str(partition))
-        for stream in get_args(Stream):
-            self._of.lag.remove(stream, str(partition))
-
-    def opened(self) -> None:
-        """A transaction was opened; `transaction` ends it."""
-        self._opened_s = self._clock()
-
-    def transaction(self, result: TransactionResult, duration_s: float) -> None:
-        """The open transaction ended."""
-        self._opened_s = None
-        self._of.transactions.labels(result).inc()
-        self._of.transaction_duration.observe(duration_s)
-
-    def rebuilt(self, reason: RebuildReason) -> None:
-        """A partition's state was rebuilt from the log."""
-        self._of.rebuilds.labels(reason).inc()
+    def observe(self, event: Event) -> None:
+        """Count it, or export what it says."""
+        of = self._of
+        match event:
+            case PhaseEntered(phase):
+                of.state.state(phase)
+            case PollReturned(at_s):
+                of.poll_time.set(at_s)
+            case Assigned(epoch, totals):
+                of.rebalances.inc()
+                for stream in get_args(Stream):
+                    of.assigned.labels(stream).set(len(totals))
+                of.epoch.set(epoch)
+                self._export(totals)
+            case Revoked(partitions):
+                self._remove(partitions)
+            case TransactionOpened():
+                self._opened_s = self._clock()
+            case TransactionEnded(result, duration_s):
+                self._opened_s = None
+                of.transactions.labels(result).inc()
+                of.transaction_duration.observe(duration_s)
+            case StepCommitted(facts, totals, duration_s, at_s):
+                self._count(facts, at_s)
+                self._export(totals)
+                of.batch_duration.observe(duration_s)
+            case LagMeasured(records, followed):
+                for (stream, partition), count in records.items():
+                    of.lag.labels(stream, str(partition)).set(count)
+                of.followed_lag.set(followed)
+            case Rebuilding(reason):
+                of.rebuilds.labels(reason).inc()
 
     def limits(self, max_waiting: int, max_parked: int) -> None:
         """The limits that `partition_waiting` and `partition_parked` are read against."""
         self._of.waiting_limit.set(max_waiting)
         self._of.parked_limit.set(max_parked)
-
-    def epoch(self, number: int) -> None:
-        """The served model's epoch."""
-        self._of.epoch.set(number)
-
-    def followed(self, lag: int) -> None:
-        """So many updates by other workers are committed and not yet folded here."""
-        self._of.followed_lag.set(lag)
 
     def model(self, nonzero_weights: int, weight_norm: float) -> None:
         """The served model's size and norm. They cost a pass over the weights: now and then is enough."""
@@ -177,7 +145,7 @@ class Metrics:
         self._of.checkpoints.labels("failure").inc()
 
     def checkpoints_unreadable(self) -> None:
-        """The shelf could not be read, in time or at all; the log was."""
+        """The store could not be read, in time or at all; the log was read instead."""
         self._of.checkpoints_unreadable.inc()
 
     def restored(self, size_bytes: int, at_s: float) -> None:
@@ -228,6 +196,41 @@ class Metrics:
     def _transaction_age_s(self) -> float:
         opened_s = self._opened_s
         return 0.0 if opened_s is None else max(0.0, self._clock() - opened_s)
+
+    def _count(self, facts: StepFacts, committed_at_s: float) -> None:
+        _add(self._of.consumed, facts.consumed)
+        _add(self._of.rejected, facts.rejected)
+        self._add_classes(self._of.predictions, facts.predicted)
+        self._add_classes(self._of.evaluations, facts.evaluations)
+        self._add_classes(self._of.mistakes, facts.mistakes)
+        _add(self._of.baseline_mistakes, {"majority": facts.baseline_mistakes})
+        _add(self._of.updates, facts.updates)
+        _add(self._of.labels, facts.labels)
+        _add(self._of.examples, facts.examples)
+        self._of.label_delay.observe(facts.label_delays_seconds)
+        self._of.margin.observe(facts.margins)
+        self._of.latency.observe([committed_at_s - each / 1000 for each in facts.predicted_record_ms])
+        for stream, newest_ms in facts.newest_record_ms.items():
+            self._newest_ms[stream] = max(newest_ms, self._newest_ms.get(stream, 0))
+            self._of.record_time.labels(stream).set(self._newest_ms[stream] / 1000)
+
+    def _export(self, totals: Mapping[int, PartitionTotals]) -> None:
+        """Durable totals of owned partitions."""
+        for partition, one in totals.items():
+            for name, gauge in self._of.totals.items():
+                gauge.labels(str(partition)).set(getattr(one, name))
+            if one.oldest_waiting_ms is None:
+                self._of.oldest.remove(str(partition))
+            else:
+                self._of.oldest.labels(str(partition)).set(one.oldest_waiting_ms / 1000)
+
+    def _remove(self, partitions: Sequence[int]) -> None:
+        """The partitions moved away: their new owners export them from now on."""
+        for partition in map(str, partitions):
+            for gauge in (*self._of.totals.values(), self._of.oldest):
+                gauge.remove(partition)
+            for stream in get_args(Stream):
+                self._of.lag.remove(stream, partition)
 
     def _add_classes(self, counter: Counter, counts: Mapping[Any, int]) -> None:
         """The same by class. A class of an older epoch counts as `other`; without classes, only the sum."""
