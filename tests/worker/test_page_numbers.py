@@ -135,7 +135,7 @@ def test_labels_that_stop_are_a_warning() -> None:
     """How long, how many examples came meanwhile, and how many wait."""
     history = lived((1_900, 100, 100, 1), (1_950, 400, 0, 0), (1_990, 400, 0, 0))
     assert texts(history=history, partitions=HELD) == [
-        ("warning", "No label for 98 s, while 800 examples came; 800 wait, the oldest for 90 s.")
+        ("warning", "No label for 98 s, while 800 examples came; 800 examples wait, the oldest for 90 s.")
     ]
 
 
@@ -143,7 +143,7 @@ def test_labels_that_never_came_may_only_be_late() -> None:
     """No more than information: labels may take days."""
     found = texts(history=lived((1_950, 400, 0, 0)), partitions=HELD)
     assert found == [
-        ("info", "No label in the 60 s since this worker started; 800 wait, the oldest for 90 s.")
+        ("info", "No label in the 60 s since this worker started; 800 examples wait, the oldest for 90 s.")
     ]
 
 

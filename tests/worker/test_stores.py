@@ -399,7 +399,7 @@ def test_a_url_names_a_place(url: str, place: Place) -> None:
         ("s3://key:secret@bucket", "credentials do not belong in the URL"),
         ("s3://bucket/prefix?region=eu", "no query"),
         ("s3://bucket/prefix#1", "no query and no fragment"),
-        ("ftp://host/folder", "checkpoints cannot lie at ftp://"),
+        ("ftp://host/folder", "checkpoints cannot be kept at ftp://"),
     ],
 )
 def test_another_url_is_refused(url: str, wrong: str) -> None:

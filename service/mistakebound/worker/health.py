@@ -1,7 +1,7 @@
-"""Whether the worker lives and whether it is of use, judged by what it finishes, never by an open port.
+"""Whether the worker lives and whether it is ready, judged by what it finishes, never by an open port.
 
-- Not live: the loop went silent for longer than the group allows, or a partition has records waiting and
-  no step on it was completed for `stalled_after_s`. A restart may help.
+- Not live: the loop has been silent for longer than the group allows, or records wait in a partition on which no step
+  was completed for `stalled_after_s`. A restart may help.
 - Live, not ready: starting, restoring, draining, or the broker is away. A restart would not help.
 - Ready: everything else; an idle worker too.
 """
@@ -33,7 +33,7 @@ class HealthLimits:
     silent_after_s: float = 300.0
     """The whole loop; the group's max_poll_interval."""
     restoring_after_s: float = 3_600.0
-    """The same while restoring: every read of it has a deadline of its own, and the log may be long."""
+    """The loop while it restores: each read has a deadline of its own, and the log may be long."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +70,7 @@ class PartitionHealth:
 
 @dataclass(frozen=True, slots=True)
 class Health:
-    """The judgement, and what it rests on."""
+    """The judgement, and what it is based on."""
 
     live: bool
     ready: bool

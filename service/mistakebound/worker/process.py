@@ -38,10 +38,10 @@ _log = structlog.get_logger(__name__)
 
 @contextmanager
 def stop_on_signals() -> Iterator[threading.Event]:
-    """An event that SIGTERM or SIGINT sets. A second signal ends the process at once, as does a drain
+    """An event that SIGTERM or SIGINT sets. A second signal ends the process at once, and so does a drain
     that takes longer than 10 s: nothing is lost, the log is the truth.
 
-    A thread of its own takes the signals: Python's handlers would wait while the main thread is inside a
+    A thread of its own receives the signals: Python's handlers would wait while the main thread is inside a
     library, such as sqlite waiting for its lock.
     """
     stop = threading.Event()
@@ -64,7 +64,7 @@ def stop_on_signals() -> Iterator[threading.Event]:
     closing = threading.Event()
     watcher = threading.Thread(target=watch, name="signals", daemon=True)
     watcher.start()
-    before = {number: signal.signal(number, _taken) for number in (signal.SIGTERM, signal.SIGINT)}
+    before = {number: signal.signal(number, _ignore) for number in (signal.SIGTERM, signal.SIGINT)}
     wakeup = signal.set_wakeup_fd(waking.fileno())
     try:
         yield stop
@@ -79,8 +79,8 @@ def stop_on_signals() -> Iterator[threading.Event]:
         woken.close()
 
 
-def _taken(number: int, frame: FrameType | None) -> None:
-    """The wake-up byte has told the watching thread already; without a handler no byte is written."""
+def _ignore(number: int, frame: FrameType | None) -> None:
+    """The watching thread has its wake-up byte already; without a handler none would be written."""
 
 
 def work(
@@ -96,10 +96,11 @@ def work(
     serving: Callable[[str], None] | None = None,
     stepped: Callable[[WorkerState], None] | None = None,
 ) -> Worker:
-    """Run one worker until `stopping(idle)`, with its pages and checkpoints; returns it afterwards.
+    """Run one worker until `stopping(idle)`, with its pages and checkpoints; then return it.
 
-    `next_free`: on a busy address take the next free port; `serving` is told the URL. Raises what
-    `Worker.run` raises, AddressError, TlsError and CheckpointError.
+    `next_free`: if the address is busy, take the next free port; `serving` is called with the URL. `stepped` is
+    called with what is held whenever something was committed, and all of it is.
+    Raises what `Worker.run` raises, AddressError, TlsError and CheckpointError.
     """
     slot = settings.worker.slot or socket.getfqdn()
     classes = [spelled(value) for value in (settings.labels.positive, settings.labels.negative)]

@@ -5,14 +5,14 @@ from collections import deque
 from collections.abc import Callable
 
 MOST = 10
-"""So many rebuilds within the window are all; one more is one too many."""
+"""Rebuilds allowed within the window."""
 WINDOW_S = 300.0
 FIRST_REST_S = 0.1
 LONGEST_REST_S = 1.0
 
 
 class GaveUp(Exception):
-    """Too many rebuilds in a short time; the text says why the last one was needed."""
+    """Too many rebuilds in a short time; the text says why the last one was needed (exit code 7)."""
 
 
 class Rebuilds:
@@ -24,9 +24,9 @@ class Rebuilds:
         self._times: deque[float] = deque()
 
     def count(self, error: Exception) -> float:
-        """One more, because of `error`; returns how long to rest first, in s. Raises GaveUp.
+        """One more rebuild, because of `error`; returns how long to rest first, in s. Raises GaveUp.
 
-        A broker that restarts fails everything at once; the rebuilds must not be used up in a second.
+        When a broker restarts, everything fails at once; that must not use the rebuilds up within a second.
         """
         now = self._clock()
         self._times.append(now)

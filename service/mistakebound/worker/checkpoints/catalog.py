@@ -1,11 +1,11 @@
 """The checkpoints of a group in a store: their names, which are kept, which are read.
 
 1. The two newest of a slot are kept; the newest valid one wins.
-2. What is truncated, corrupt or foreign is set aside as `*.rejected` with a warning, and the next is tried.
-   Losing all of them loses nothing: a checkpoint is only a shortcut for folding the log.
-3. Workers of other groups and slots may share the store. Those of the same group may be read, by a worker
-   that takes a partition over; nobody deletes, renames or numbers another slot's.
-4. Two processes that write as one slot, one of them a predecessor that woke up, never replace each other's.
+2. A checkpoint that is truncated, corrupt or foreign is set aside as `*.rejected` with a warning, and the next is
+   tried. Losing all of them loses nothing: a checkpoint only saves folding the log.
+3. Workers of other groups and slots may share the store. Those of the same group may be read by a worker
+   that takes a partition over; nobody deletes or renames another slot's.
+4. Two processes that write as one slot, such as a predecessor that woke up, never replace each other's.
 
 Not guaranteed: protection against someone who may write to the store. (Nothing is ever unpickled.)
 """
@@ -26,7 +26,7 @@ KEPT = 2
 HEAD_BYTES = 262_144
 """Read of a checkpoint to see what it covers: the summary of a thousand partitions takes 40 kB."""
 ATTEMPTS = 20
-"""Numbers tried. Each that is taken means that another writer of the slot has just written one."""
+"""Numbers tried. Each one that is taken means that another writer of the slot has just written a checkpoint."""
 
 _log = structlog.get_logger(__name__)
 
@@ -51,7 +51,7 @@ class StoredCheckpoint:
 
 @dataclass(frozen=True, slots=True)
 class Head:
-    """The beginning of a checkpoint: what its writer says of it."""
+    """The beginning of a checkpoint: what its writer says about it."""
 
     name: str
     own: bool
@@ -122,7 +122,7 @@ class Catalog:
     def set_aside(self, name: str, reason: str) -> None:
         """Rename a checkpoint that cannot be used to `*.rejected`, so that it is kept but not tried again.
 
-        Another slot's is left where it is: that is for its own writer to do.
+        Another slot's stays where it is: only its own writer may do that.
         """
         path, aside = self.store.where(name), name + REJECTED
         if not name.startswith(self._own):
@@ -164,7 +164,7 @@ class Catalog:
 
 
 def _parts(text: str) -> Name | None:
-    """None for a name that no worker gave."""
+    """None for a name that no worker would give."""
     owner, _, number = text.removesuffix(SUFFIX).rpartition("_")
     if number.isascii() and number.isdigit() and owner.count("_") == 1:
         return Name(owner + "_", int(number), text)
@@ -172,7 +172,7 @@ def _parts(text: str) -> Name | None:
 
 
 def _clean(name: str) -> str:
-    """A name as part of a file name: no two names give the same, none holds the separator."""
+    """A name as part of a file name: different names stay different, and none contains the separator."""
     quoted = quote(name, safe="").replace("_", "%5F").replace("~", "%7E")
     if len(quoted) <= 80:
         return quoted

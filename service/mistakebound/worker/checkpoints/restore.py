@@ -1,8 +1,8 @@
 """What a worker may start from instead of the log: its own checkpoints, and those of the group's other slots.
 
-1. Nothing here is believed: the log is read on from where a checkpoint stands, and what does not fit is left.
+1. Nothing here is trusted: the log is read on from where a checkpoint ends, and what does not fit is left alone.
 2. A partition that comes from another worker brings its ledger along, where both use one store.
-3. A store that is away, slow or full of rubbish costs time, within its timeouts, and nothing else.
+3. A store that is away, slow or full of rubbish costs time, within its timeouts, but nothing else.
 """
 
 import time
@@ -22,7 +22,7 @@ from mistakebound.worker.checkpoints.store import CheckpointError
 from mistakebound.worker.metrics.metrics import Metrics
 
 WORTH_RECORDS = 1_000
-"""Records that the log gives faster than a store gives a checkpoint."""
+"""Up to so many records are read faster from the log than a checkpoint is from a store."""
 
 _log = structlog.get_logger(__name__)
 
@@ -59,7 +59,7 @@ class Restore:
             self._catalog.set_aside(self._current.name, reason)
 
     def ledgers(self, starts: Mapping[int, Start]) -> dict[int, Frozen]:
-        """Ledgers of partitions in any slot's checkpoints, where they spare enough reading from `starts`."""
+        """Ledgers from any slot's checkpoint, where they save enough reading from `starts` on."""
         if self._catalog is None or not starts:
             return {}
         found: dict[int, Frozen] = {}
@@ -87,7 +87,7 @@ class Restore:
             self._report_unreadable(error)
 
     def _heads(self, catalog: Catalog, began: float) -> Iterator[Head]:
-        """As many as can be read in the time that one answer may take."""
+        """As many as can be read in the time that one call may take."""
         for found in catalog.heads():
             yield found
             if time.monotonic() - began > self._settings.checkpoint.timeout.total_seconds():
@@ -149,7 +149,7 @@ def _version(found: Head) -> tuple[int, int]:
 
 
 def _choose(heads: Iterator[Head], starts: Mapping[int, Start]) -> dict[str, set[int]]:
-    """The checkpoints to read -> the partitions to take from each: for each partition the farthest."""
+    """The checkpoints to read -> the partitions to take from each: for each partition the one that is furthest on."""
     best: dict[int, tuple[int, str]] = {}
     for found in heads:
         ledgers: object = found.summary.get("ledgers")

@@ -1,4 +1,4 @@
-"""Where checkpoints lie: a local folder or an object store, named by one URL.
+"""Where checkpoints are kept: a folder or an object store, named by one URL.
 
 A path or `file:///path` is a folder (`local.py`), `s3://bucket/prefix` an object store that speaks S3
 (`s3.py`). `tests/worker/test_stores.py` checks on each what `CheckpointStore` promises.
@@ -30,7 +30,7 @@ class CheckpointStore(Protocol):
         ...
 
     def probe(self) -> None:
-        """Write something and take it away again."""
+        """Write something and delete it again."""
         ...
 
     def names(self) -> list[str]:
@@ -50,7 +50,7 @@ class CheckpointStore(Protocol):
         ...
 
     def create(self, name: str, head: bytes, payload: bytes) -> None:
-        """Put both, one after the other, under a new name. Raises FileExistsError where it is taken."""
+        """Write both, one after the other, under a new name. Raises FileExistsError where it is taken."""
         ...
 
     def delete(self, name: str) -> None:
@@ -62,7 +62,7 @@ class CheckpointStore(Protocol):
         ...
 
     def sweep(self) -> None:
-        """Delete what writers that died have left half-written."""
+        """Delete what writers left half-written when they died."""
         ...
 
     def where(self, name: str = "") -> str:
@@ -95,7 +95,7 @@ def place_of(url: str) -> Place:
             return Place(parts.netloc, parts.path.strip("/"))
         case "s3":
             raise ValueError("the bucket is missing")
-    raise ValueError(f"checkpoints cannot lie at {parts.scheme}://")
+    raise ValueError(f"checkpoints cannot be kept at {parts.scheme}://")
 
 
 def split(text: str) -> tuple[str, str]:

@@ -1,7 +1,7 @@
-"""What happened lately, in buckets that get coarser with age: bounded, and begun with the process.
+"""What happened lately, in buckets that get coarser with age: bounded, and empty when the process starts.
 
 Three rings of buckets: 2 s for the last ten minutes, a minute for three hours, ten minutes for two days. Each
-ring sees every count, so none is derived from another. A bucket in which nothing happened takes no place.
+ring sees every count, so none is derived from another. A bucket in which nothing happened is left out.
 """
 
 from collections import deque

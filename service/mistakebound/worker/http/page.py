@@ -1,7 +1,7 @@
 """The status page at `/`, and the same as JSON at `/api/status`: one worker, its own partitions.
 
-Everything comes from the loop's newest snapshot, the metrics and the judgement of health; a request makes the
-loop wait for nothing. The page is static: its script asks `/api/status` every two seconds.
+Everything comes from the newest snapshot of the loop, the metrics and the judgement of its health; the loop never
+waits for a request. The page is static: its script asks `/api/status` every two seconds.
 """
 
 import time
@@ -54,7 +54,7 @@ def _asset(name: str, content_type: str) -> Page:
 def status_of(
     snapshots: Snapshots, settings: Settings, slot: str, metrics: Metrics, health: Health, now_s: float
 ) -> Status:
-    """All that is known at this Unix time."""
+    """Everything that is known at this Unix time."""
     shown = snapshots.newest
     learned = shown.learned
     checkpoint = metrics.checkpoint() if settings.checkpoint.url else None

@@ -23,14 +23,14 @@ from mistakebound.worker.observers import Event, Settled, StateDropped, StepComm
 
 EVERY_S = 0.5
 TERMS_PER_S = 5_000
-"""Scores of single features that explaining mistakes may cost: less than a hundredth of the time."""
+"""Scores of single features that may be computed to explain mistakes: less than a hundredth of the time."""
 KEPT = 10
 """Mistakes kept."""
 
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """The worker's own account at one moment."""
+    """What the worker holds and has done, at one moment."""
 
     report: Report
     epoch: EpochStatus | None

@@ -1,11 +1,11 @@
 """Every metric the worker exports: its name, labels and meaning. No other module names one.
 
-1. Counters start at zero with the process and are never restored: a restored counter looks like a reset
-   to Prometheus and is counted twice.
+1. Counters start at zero with the process and are never restored: to Prometheus a restored counter looks like a
+   reset, and is counted twice.
 2. What must outlive the process is a gauge by `partition`, exported by its owner and removed when the
    partition moves away, so `sum` over all workers is right.
-3. Every label value known in advance is there from the start, at zero.
-4. Classes are labels up to 20 of them; with more, or an open set, the series have no class label.
+3. Every label value that is known in advance is exported from the start, at zero.
+4. Up to 20 classes are label values; with more, or an open set, the series have no class label.
 """
 
 import platform
@@ -187,7 +187,7 @@ class Definitions:
             theorem=(),
             of=(),
         )
-        # These join the registry with their first value: a bound of 0 would be a false statement.
+        # These join the registry with their first value: a bound of 0 would claim something false.
         self.margin_bound = Gauge(
             PREFIX + "margin_upper_bound",
             "Upper bound on the margin with which any unit vector separates the model's updates.",

@@ -41,11 +41,11 @@ class Metrics:
         revision: str = "unknown",
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """`classes` as `facts.spelled` gives them, empty for an open set; `clock` is monotonic, in s."""
+        """`classes` as `labels.spelled` gives them, empty for an open set; `clock` is monotonic, in s."""
         self._clock = clock
         self._opened_s: float | None = None
         self._newest_ms: dict[Stream, int] = {}
-        self._said: set[tuple[str, str]] = set()
+        self._bounded: set[tuple[str, str]] = set()
         self._shown: set[Gauge] = set()
         self._of = Definitions(classes, algorithm, config_digest, revision, self._transaction_age_s)
 
@@ -83,29 +83,29 @@ class Metrics:
                 of.rebuilds.labels(reason).inc()
 
     def limits(self, max_waiting: int, max_parked: int) -> None:
-        """The limits that `partition_waiting` and `partition_parked` are read against."""
+        """The limits to compare `partition_waiting` and `partition_parked` with."""
         self._of.waiting_limit.set(max_waiting)
         self._of.parked_limit.set(max_parked)
 
     def model(self, nonzero_weights: int, weight_norm: float) -> None:
-        """The served model's size and norm. They cost a pass over the weights: now and then is enough."""
+        """The served model's size and norm. Each costs a pass over the weights, so now and then is enough."""
         self._of.nonzero.set(nonzero_weights)
         self._of.norm.set(weight_norm)
 
     def bounds(self, bounds: Sequence[Bound]) -> None:
-        """All theorems that speak of the served model now, each beside the count it bounds."""
-        said = {(bound.name, bound.of): bound for bound in bounds}
-        for labels in self._said - said.keys():
+        """All theorems that apply to the served model now, each with the count it bounds."""
+        named = {(bound.name, bound.of): bound for bound in bounds}
+        for labels in self._bounded - named.keys():
             self._of.bound.remove(*labels)
             self._of.bounded.remove(*labels)
-        for labels, bound in said.items():
-            # Rounding aside, a bound that holds is never below its count: an alert compares the two.
+        for labels, bound in named.items():
+            # An alert compares the two: rounding must not put a bound that holds below its count.
             self._of.bound.labels(*labels).set(max(bound.value, bound.count) if bound.holds else bound.value)
             self._of.bounded.labels(*labels).set(bound.count)
-        self._said = set(said)
+        self._bounded = set(named)
 
     def margin(self, upper_bound: float | None, window: float | None, declared: float | None) -> None:
-        """The certificate of the served model, that of its newest updates, and the margin declared.
+        """The certificate of the served model, that of its newest updates, and the declared margin.
 
         None where there is none.
         """
@@ -123,7 +123,7 @@ class Metrics:
         self._show(self._of.counting, counting)
 
     def _show(self, gauge: Gauge, value: float | None) -> None:
-        """A gauge that is on the page only while it has a value."""
+        """Set a gauge that is on the page only while it has a value."""
         if value is not None:
             gauge.set(value)
         if (value is not None) is not (gauge in self._shown):
@@ -154,7 +154,7 @@ class Metrics:
         self._of.checkpoint_time.set(at_s)
 
     def checkpoint_pending(self, updates: int) -> None:
-        """So many updates are in no durable checkpoint."""
+        """So many updates are not in any durable checkpoint yet."""
         self._of.checkpoint_pending.set(updates)
 
     def behind(self) -> dict[int, dict[str, int]]:
@@ -178,7 +178,7 @@ class Metrics:
         return CheckpointStatus(at or None, int(size), int(pending), int(failures))
 
     def logged(self, level: str) -> None:
-        """A message was logged; levels of libraries' own count as `debug`."""
+        """A message was logged; levels that only a library knows count as `debug`."""
         self._of.messages.labels(level if level in get_args(Level) else "debug").inc()
 
     def exposition(self) -> bytes:
@@ -233,7 +233,7 @@ class Metrics:
                 self._of.lag.remove(stream, partition)
 
     def _add_classes(self, counter: Counter, counts: Mapping[Any, int]) -> None:
-        """The same by class. A class of an older epoch counts as `other`; without classes, only the sum."""
+        """Add counts by class. A class of an older epoch counts as `other`; without classes, add only the sum."""
         if not self._of.classes:
             counter.inc(sum(counts.values()))
             return
