@@ -2,8 +2,9 @@
 
 1. Committed positions first: the answer waits until the previous owner's transaction has ended.
 2. Then `updates` of all partitions to the high watermark, from a checkpoint or from the start.
-3. Then `predictions` and `outcomes` of each partition from the recovery point (or a checkpoint, its previous owner's
-   too) to the high watermark. A ledger that is already held is kept only if the committed position is our own last one.
+3. Then `predictions` and `outcomes` of each partition from the recovery point (or a checkpoint, its previous
+   owner's too) to the high watermark. A ledger that is already held is kept only if the committed position is
+   our own last one.
 """
 
 from collections.abc import Callable, Iterable, Mapping

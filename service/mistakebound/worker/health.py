@@ -1,7 +1,7 @@
 """Whether the worker lives and whether it is ready, judged by what it finishes, never by an open port.
 
-- Not live: the loop has been silent for longer than the group allows, or records wait in a partition on which no step
-  was completed for `stalled_after_s`. A restart may help.
+- Not live: the loop has been silent for longer than the group allows, or records wait in a partition on which
+  no step was completed for `stalled_after_s`. A restart may help.
 - Live, not ready: starting, restoring, draining, or the broker is away. A restart would not help.
 - Ready: everything else; an idle worker too.
 """
@@ -133,7 +133,8 @@ def _verdict(
 class Heartbeat:
     """What the loop last said about itself: an observer of the loop, read by the HTTP threads; safe for both.
 
-    Every event is a beat. While the loop restores or waits for a commit there is none: these have limits of their own.
+    Every event is a beat. While the loop restores or waits for a commit there is none: these have limits of
+    their own.
     """
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:

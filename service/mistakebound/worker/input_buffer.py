@@ -1,7 +1,7 @@
 """The records that were polled and that no step has taken yet.
 
-1. All of them are of one generation. When a poll brings another one, everything is dropped, and nothing is buffered
-   until the assignment is taken over.
+1. All of them are of one generation. When a poll brings another one, everything is dropped, and nothing is
+   buffered until the assignment is taken over.
 2. The group is polled only here, and only while no transaction is open.
 3. They are bounded: an input with some steps' worth of records waits, paused, until half of them are taken.
 """

@@ -1,7 +1,7 @@
 """Structured logs on stderr: one event a line, with level and UTC time, as JSON or for people.
 
-Libraries' loggers go the same way from WARNING on. Nothing is logged for each record, and no value that `redaction`
-knows is ever logged, whoever logs it.
+Libraries' loggers go the same way from WARNING on. Nothing is logged for each record, and no value that
+`redaction` knows is ever logged, whoever logs it.
 """
 
 import logging

@@ -1,8 +1,8 @@
 """The loop: poll, step, commit; rebuild from the log when anything goes wrong.
 
 No transaction is open while the group is polled, and every buffered record is of one generation
-(`input_buffer.py`). What a step did is in memory only until its transaction is committed; if it is not, the step
-is taken back (the group moved on) or everything is rebuilt (the rest). What happens is reported to one observer.
+(`input_buffer.py`). What a step did is in memory only until its transaction is committed; if it is not, the
+step is taken back (the group moved on) or everything is rebuilt (the rest).
 """
 
 import time
@@ -16,14 +16,7 @@ from mistakebound.core.checkpoint import Checkpoint
 from mistakebound.core.faults import BadLog, BadSnapshot
 from mistakebound.core.records import INPUTS
 from mistakebound.core.step.facts import Stream
-from mistakebound.log.protocol import (
-    Fenced,
-    Log,
-    OffsetLost,
-    Session,
-    TransactionFailed,
-    Unreachable,
-)
+from mistakebound.log.protocol import Fenced, Log, OffsetLost, Session, TransactionFailed, Unreachable
 from mistakebound.settings import Settings
 from mistakebound.worker.assignment import WorkerState, take_over
 from mistakebound.worker.checkpoints.schedule import CheckpointSchedule
@@ -50,7 +43,6 @@ SHARED = 4
 """Most steps that are made without folding what others have learned."""
 LAG_EVERY_S = 2.0
 LEAVE_S = 5.0
-FENCED_AGAIN_S = 60.0
 AWAY_REST_S = 1.0
 AWAY_S = 600.0
 """How long a log may be unreachable before the worker gives up."""
@@ -74,13 +66,13 @@ class Worker:
         from_outcomes: bool = False,
         interrupted: Callable[[], bool] = lambda: False,
     ) -> None:
-        """`observers` are shown all that happens. `checkpoints` is one of them; besides, it is asked for what a
-        takeover may start from, and to write a last one at the end.
+        """`observers` are shown all that happens. `checkpoints` is one of them; it is also asked what a takeover may
+        start from, and to write a last checkpoint at the end.
 
-        `stopping(idle)` is asked between steps; idle: everything there was has been worked off.
-        `explain()` is asked before each step how many scores it may take to explain mistakes.
-        `interrupted()` is asked while a takeover reads, which is then broken off: for the loop to end early.
-        `from_outcomes` holds for the whole run: a partition without new input commits no offsets, and a
+        `stopping(idle)` is asked between steps; idle: there is nothing left to work off.
+        `explain()` is asked before each step how many scores it may compute to explain mistakes.
+        `interrupted()` is asked while a takeover reads; it is broken off, and the loop ends, once that is true.
+        `from_outcomes` holds for the whole run: a partition without new input commits no offsets, so a later
         rebuild finds it as the start did.
         """
         self._log, self._settings, self._slot = log, settings, slot
@@ -89,7 +81,6 @@ class Worker:
         self.held: WorkerState | None = None
         self._following: Following | None = None
         self._rebuilds = Rebuilds()
-        self._fenced_s: float | None = None
         self._away_s: float | None = None
         self._started = False
         self._lag_asked_s = 0.0
@@ -109,10 +100,7 @@ class Worker:
             except Interrupted:
                 return
             except Fenced as error:
-                now = time.monotonic()
-                if self._fenced_s is not None and now - self._fenced_s < FENCED_AGAIN_S:
-                    raise
-                self._fenced_s = now
+                self._rebuilds.refuse_fenced_again(error)
                 self._rebuild("fenced", error)
             except TransactionFailed as error:
                 self._rebuild("failed", error)

@@ -1,8 +1,8 @@
-"""What happens in the loop, as plain data, and who is shown it: metrics, heartbeat, model insight, page, checkpoints.
+"""What happens in the loop, as plain data, and the observers that are shown it.
 
-The loop and its steps report each event once, from the loop's own thread, and do not know who looks. There are a few
-events for each poll and each step, never one for a record. An observer changes nothing of what it is shown and
-keeps no reference to `held`, which the next step changes; what it raises ends the work.
+The loop and its steps report each event once, from the loop's own thread, and do not know who looks. There
+are a few events for each poll and each step, never one for a record. An observer changes nothing of what it
+is shown and keeps no reference to `held`, which the next step changes; what it raises ends the work.
 """
 
 from collections.abc import Callable, Mapping, Sequence

@@ -98,9 +98,9 @@ def work(
 ) -> Worker:
     """Run one worker until `stopping(idle)`, with its pages and checkpoints; then return it.
 
-    `next_free`: if the address is busy, take the next free port; `serving` is called with the URL. `stepped` is
-    called with what is held whenever something was committed, and all of it is.
-    Raises what `Worker.run` raises, AddressError, TlsError and CheckpointError.
+    `next_free`: if the address is busy, take the next free port; `serving` is called with the URL. `stepped`
+    is called with what is held whenever something was committed, and all of it is. Raises what `Worker.run`
+    raises, AddressError, TlsError and CheckpointError.
     """
     slot = settings.worker.slot or socket.getfqdn()
     classes = [spelled(value) for value in (settings.labels.positive, settings.labels.negative)]

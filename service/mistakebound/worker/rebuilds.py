@@ -9,6 +9,7 @@ MOST = 10
 WINDOW_S = 300.0
 FIRST_REST_S = 0.1
 LONGEST_REST_S = 1.0
+FENCED_AGAIN_S = 60.0
 
 
 class GaveUp(Exception):
@@ -22,6 +23,14 @@ class Rebuilds:
         """`clock` is monotonic, in s."""
         self._clock = clock
         self._times: deque[float] = deque()
+        self._fenced_s: float | None = None
+
+    def refuse_fenced_again(self, error: Exception) -> None:
+        """Raises `error` when it is the second of its kind within a minute: another process works in our slot."""
+        now, before_s = self._clock(), self._fenced_s
+        if before_s is not None and now - before_s < FENCED_AGAIN_S:
+            raise error
+        self._fenced_s = now
 
     def count(self, error: Exception) -> float:
         """One more rebuild, because of `error`; returns how long to rest first, in s. Raises GaveUp.

@@ -29,7 +29,7 @@ from mistakebound.worker.observers import (
 )
 
 CHAIN = 16
-"""Most steps that are made one after the other. Behind the last one no other is made during its commit."""
+"""Most steps in one chain. No other is made during the commit of the last one."""
 
 
 class _Made(NamedTuple):
@@ -54,17 +54,17 @@ class Stepping:
     ) -> None:
         """`commits`: of one thread, and waited for before the session is closed. `max_records`: of a step.
 
-        `explain()`: how many scores the next step may take to explain mistakes. `stopping()`: no step is made
-        ahead any more.
+        `explain()`: how many scores the next step may compute to explain mistakes. `stopping()`: make no more
+        steps ahead.
         """
         self._session, self._buffer, self._commits, self._most = session, buffer, commits, max_records
         self._observers, self._explain, self._stopping = observers, explain, stopping
 
     def chain(self, held: WorkerState, longest: int) -> int:
-        """Make steps while there is something to take, `longest` at most; returns how many were committed.
+        """Make steps while there is something to take, at most `longest`; returns how many were committed.
 
-        Afterwards nothing is held that is not committed: when the group moves on, what was made is taken back. After
-        Fenced, TransactionFailed and Unreachable what is held is of no use.
+        Afterwards nothing is held that is not committed: when the group moves on, what was made is taken
+        back. After Fenced, TransactionFailed and Unreachable what is held is of no use.
         """
         made = self._step(held, self._buffer.drained())
         steps = 0
@@ -95,7 +95,7 @@ class Stepping:
         return None if made is None else _Made(made, began_s)
 
     def _step_ahead(self, held: WorkerState) -> _Made | None:
-        """Only a whole one, for which the session need not be asked."""
+        """Only a full step, for which the session need not be asked whether anything is drained."""
         if self._buffer.merge.ready() < self._most or self._stopping():
             return None
         return self._step(held, ())

@@ -1,8 +1,8 @@
 """The checkpoints of a group in a store: their names, which are kept, which are read.
 
 1. The two newest of a slot are kept; the newest valid one wins.
-2. A checkpoint that is truncated, corrupt or foreign is set aside as `*.rejected` with a warning, and the next is
-   tried. Losing all of them loses nothing: a checkpoint only saves folding the log.
+2. A checkpoint that is truncated, corrupt or foreign is set aside as `*.rejected` with a warning, and the
+   next is tried. Losing all of them loses nothing: a checkpoint only saves folding the log.
 3. Workers of other groups and slots may share the store. Those of the same group may be read by a worker
    that takes a partition over; nobody deletes or renames another slot's.
 4. Two processes that write as one slot, such as a predecessor that woke up, never replace each other's.

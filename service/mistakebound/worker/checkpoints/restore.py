@@ -1,6 +1,7 @@
 """What a worker may start from instead of the log: its own checkpoints, and those of the group's other slots.
 
-1. Nothing here is trusted: the log is read on from where a checkpoint ends, and what does not fit is left alone.
+1. Nothing here is trusted: the log is read on from where a checkpoint ends, and what does not fit is left
+   alone.
 2. A partition that comes from another worker brings its ledger along, where both use one store.
 3. A store that is away, slow or full of rubbish costs time, within its timeouts, but nothing else.
 """

@@ -1,9 +1,9 @@
 """Checkpoints in an object store that speaks S3. The only importer of obstore.
 
 A put is whole or not there, and is made only where the name is free. Each call ends within its time: no
-attempt begins in the last two thirds of it, and none takes longer than these. Credentials, region and endpoint come
-from the environment (`AWS_ACCESS_KEY_ID`, `AWS_ENDPOINT_URL` ..., or the role of the instance or pod), and are never
-shown.
+attempt begins in the last two thirds of it, and none takes longer than these. Credentials, region and
+endpoint come from the environment (`AWS_ACCESS_KEY_ID`, `AWS_ENDPOINT_URL` ..., or the role of the instance
+or pod), and are never shown.
 """
 
 import os

@@ -24,8 +24,8 @@ _log = structlog.get_logger(__name__)
 class CheckpointSchedule:
     """Writes after enough updates, or enough time with any step in it; at most one is lost, and only time.
 
-    It observes the loop. What it writes is taken between two steps; writing it is another thread's work. A store
-    that can no longer be written to is a warning and a metric, not the end of the work.
+    It observes the loop. What it writes is taken between two steps; writing it is another thread's work. A
+    store that can no longer be written to is a warning and a metric, not the end of the work.
     """
 
     def __init__(self, log: Log, settings: Settings, slot: str, metrics: Metrics) -> None:

@@ -1,4 +1,4 @@
-"""The epoch that a log is in: the settings that fixed every result so far, and must still be those that are set.
+"""The epoch that a log is in: its settings fixed every result so far, and must not have changed.
 
 The first worker begins epoch 1 in all partitions of `updates`, in one fenced transaction. Afterwards a
 worker whose settings differ is refused; an epoch is never changed in place. `reset.py` begins the
@@ -38,8 +38,8 @@ def begin_first(log: Log, settings: Settings) -> None:
         try:
             log.exclusively(decide)
         except Fenced:
-            # Another worker was quicker, or is still at it. Workers that start together would fence each other
-            # again and again if they all came back at the same moment.
+            # Another worker was quicker, or is still at it. Workers that start together would fence each
+            # other again and again if they all came back at the same moment.
             time.sleep(random.uniform(0, REST_S))  # noqa: S311
     if not _begun(log):
         raise Refused(f"no epoch could be begun in {ATTEMPTS} attempts: other workers keep coming in between")

@@ -189,8 +189,8 @@ def as_only_member(
 ) -> None:
     """Join the group, make sure to own every partition, and call `act(session, generation, positions, again)`.
 
-    `again`: an earlier attempt may have been committed although its answer was lost. Raises what `act` raises,
-    and Fenced, TransactionFailed when others keep coming in between.
+    `again`: an earlier attempt may have been committed although its answer was lost. Raises what `act`
+    raises, and Fenced, TransactionFailed when others keep coming in between.
     """
     for attempt in range(ATTEMPTS):
         session = log.join(SLOT)

@@ -2,8 +2,8 @@
 
 One transaction of the group's only member holds the seed epoch's record, its updates (marked `seed`), the
 record of the epoch that goes on from them, and the positions as they are. So the next epoch's n, clock and
-tallies begin at zero, and no seed is ever counted as a mistake or as an update of the stream. Whoever folds the log, or
-is paused meanwhile, sees no more than a `reset` to a version. What was learned before stays.
+tallies begin at zero, and no seed is ever counted as a mistake or as an update of the stream. Whoever folds
+the log, or is paused meanwhile, sees no more than a `reset` to a version. What was learned before stays.
 """
 
 from collections.abc import Iterable, Sequence

@@ -5,8 +5,8 @@ Guarantees:
 1. TLS 1.2 or newer. A handshake is bounded in time and happens in the connection's own thread.
 2. With `http.tls_client_authority`, only clients with a certificate of that authority see more than the
    probes; a wrong certificate gets nothing at all. Probes need none: a kubelet has none to show.
-3. Files that changed are read again at the next connection; while they do not fit together, because they are just
-   being replaced, the previous ones stay in use.
+3. Files that changed are read again at the next connection; while they do not fit together, because they are
+   just being replaced, the previous ones stay in use.
 """
 
 import re

@@ -1,7 +1,7 @@
 """Every metric the worker exports: its name, labels and meaning. No other module names one.
 
-1. Counters start at zero with the process and are never restored: to Prometheus a restored counter looks like a
-   reset, and is counted twice.
+1. Counters start at zero with the process and are never restored: to Prometheus a restored counter looks like
+   a reset, and is counted twice.
 2. What must outlive the process is a gauge by `partition`, exported by its owner and removed when the
    partition moves away, so `sum` over all workers is right.
 3. Every label value that is known in advance is exported from the start, at zero.
