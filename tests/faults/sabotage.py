@@ -225,7 +225,7 @@ GUARDS: Mapping[str, Guard] = {
     ),
     "B8 a second signal ends the process": Guard(
         "service/mistakebound/worker/process.py",
-        "            os._exit(INTERRUPTED)",
+        "            os._exit(ExitCode.INTERRUPTED)",
         "            pass",
         AWAY,
     ),

@@ -13,6 +13,7 @@ import structlog
 
 from mistakebound.core.checkpoint import settings_digest
 from mistakebound.core.messages.labels import spelled
+from mistakebound.exit_codes import ExitCode
 from mistakebound.log.protocol import Log
 from mistakebound.settings import Settings
 from mistakebound.worker import logs
@@ -29,9 +30,7 @@ from mistakebound.worker.metrics.model_insight import ModelInsight
 from mistakebound.worker.observers import CommitHook, Observer, Observers
 
 DRAIN_S = 10.0
-INTERRUPTED = 130
-"""Exit code of a second signal, as shells report a process ended by Ctrl-C."""
-DRAIN_FAILED = 7
+"""How long a drain may take."""
 
 _log = structlog.get_logger(__name__)
 
@@ -57,9 +56,9 @@ def stop_on_signals() -> Iterator[threading.Event]:
         try:
             woken.recv(1)
         except TimeoutError:
-            os._exit(DRAIN_FAILED)
+            os._exit(ExitCode.GAVE_UP)
         if not closing.is_set():
-            os._exit(INTERRUPTED)
+            os._exit(ExitCode.INTERRUPTED)
 
     closing = threading.Event()
     watcher = threading.Thread(target=watch, name="signals", daemon=True)
