@@ -106,7 +106,7 @@ GUARDS: Mapping[str, Guard] = {
         "service/mistakebound/worker/stepping.py",
         "not self._buffer.fill(0.0):\n                self._take_back(held, made)\n",
         "not self._buffer.fill(0.0):\n",
-        "worker/test_ahead.py::test_a_group_that_moves_on_between_two_steps_loses_and_doubles_nothing",
+        "worker/test_stepping.py::test_a_group_that_moves_on_between_two_steps_loses_and_doubles_nothing",
     ),
     "B2 a client whose transaction was aborted is thrown away": Guard(
         "service/mistakebound/log/kafka/transact.py",

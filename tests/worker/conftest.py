@@ -1,6 +1,7 @@
 """What several of these tests share."""
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -20,6 +21,18 @@ def asked_often() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as changed:
         changed.setattr(loop, "POLL_S", 0.02)
         yield
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    """Where a log may lie."""
+    return tmp_path / "log.db"
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """Where checkpoints may lie."""
+    return tmp_path / "checkpoints"
 
 
 @pytest.fixture(scope="session")

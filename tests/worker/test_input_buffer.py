@@ -4,14 +4,16 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 import pytest
+from structlog.testing import capture_logs
 
 from mistakebound.core.records import Record, Topic
+from mistakebound.core.step.merge import Merge
 from mistakebound.log.protocol import Polled
 from mistakebound.settings import BatchSettings
 from mistakebound.worker import input_buffer
 from mistakebound.worker.input_buffer import InputBuffer
 from mistakebound.worker.observers import Event, PollReturned
-from tests.worker.support.working import Hurried
+from tests.worker.support.working import Hurried, Recount, Run, example, label, opened, settings_for
 
 BATCH = BatchSettings.model_validate({"max_records": 10, "max_bytes": 10_000, "max_delay": 0.5})
 
@@ -201,3 +203,28 @@ def test_each_poll_is_reported() -> None:
     buffer = begun(Session((1, ()), (1, records(15)), (1, records(15)), (1, ())), seen)
     buffer.fill(0.0)
     assert [type(event) for event in seen.events] == [PollReturned] * 4
+
+
+def test_a_worker_buffers_and_writes_large_records_in_portions(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Inputs are paused at four times `batch.max_bytes`, and a transaction ends at about that size."""
+    peaks: list[int] = []
+
+    class Watched(Merge):
+        def add(self, records: Any) -> int:
+            added = super().add(records)
+            peaks.append(sum(map(sum, self._bytes.values())))
+            return added
+
+    monkeypatch.setattr(input_buffer, "Merge", Watched)
+    monkeypatch.setattr("mistakebound.log.sqlite.rows.CHUNK_BYTES", 30_000)
+    settings = settings_for(batch={"max_bytes": 50_000, "max_delay": 10})
+    with capture_logs(), opened(settings) as log:
+        log.append([example(n, {"text": "x" * 20_000}, 1_000 + n) for n in range(60)])
+        log.append([label(n, True, 2_000 + n) for n in range(60)])
+        done = Run(log, settings)
+        offsets = [record.offset for record in log.read("outcomes", 0, 0)]
+        recount = Recount(log, settings)
+    assert len(recount.predicted) == 60
+    assert done.held.state.ledgers[0].tallies.life.examples["labelled"] == 60
+    assert len(offsets) >= 60 * 20_000 // (50_000 + 20_500)
+    assert max(peaks) <= 4 * 50_000 + 50_000 + 30_000 + 20_500, "the capacity, and what one poll brings"

@@ -44,6 +44,11 @@ def settings_for(url: str = "sqlite::memory:", **sections: Any) -> Settings:
     )
 
 
+def settings_on(file: Path, **sections: Any) -> Settings:
+    """The same, on a log in this file."""
+    return settings_for(f"sqlite:{file}", **sections)
+
+
 def altered(settings: Settings, **sections: Any) -> Settings:
     """The same log with other settings."""
     return Settings.model_validate({**settings.model_dump(), **sections})

@@ -1,7 +1,7 @@
 """Where checkpoints are kept: a folder or an object store, named by one URL.
 
 A path or `file:///path` is a folder (`local.py`), `s3://bucket/prefix` an object store that speaks S3
-(`s3.py`). `tests/worker/test_stores.py` checks on each what `CheckpointStore` promises.
+(`s3.py`). `tests/worker/checkpoints/test_stores.py` checks on each what `CheckpointStore` promises.
 """
 
 from typing import NamedTuple, Protocol
