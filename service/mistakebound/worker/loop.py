@@ -134,14 +134,14 @@ class Worker:
             self._take_over(session, buffer.assigned)
             buffer.begin(buffer.assigned)
         idle = not buffer.merge.buffered()
+        if idle:
+            self._away_s = None
         if self._stopping(idle and buffer.worked_off()):
             self._observers.observe(PhaseEntered("draining"))
             self._checkpoints.finish(self.held)
             return False
         while self._work(stepping) and not self._stopping(False):
             pass
-        if idle:
-            self._away_s = None
         self._measure_lag(session)
         return True
 
@@ -251,7 +251,5 @@ class Worker:
             time.sleep(0.05)
 
     def _forget(self) -> None:
-        if self.held is not None:
-            self._observers.observe(Revoked(sorted(self.held.state.ledgers)))
-        self._observers.observe(StateDropped())
         self.held = None
+        self._observers.observe(StateDropped())

@@ -45,7 +45,7 @@ class Assigned:
 
 @dataclass(frozen=True, slots=True)
 class Revoked:
-    """These partitions are no longer owned, or what was held of them was dropped."""
+    """These partitions moved away: their new owners may report them from now on."""
 
     partitions: Sequence[int]
 

@@ -18,11 +18,12 @@ from mistakebound.worker.observers import (
     PollReturned,
     Rebuilding,
     Revoked,
+    StateDropped,
     StepCommitted,
     TransactionEnded,
     TransactionOpened,
 )
-from tests.worker.support.events import committed
+from tests.worker.support.events import assigned, committed, waiting
 
 TYPES = {
     "build_info": "gauge",
@@ -279,6 +280,16 @@ def test_a_revoked_partition_leaves_no_series() -> None:
     assert set(durable.values()) == {("1",)}
     lags = {labels for name, labels in samples(metrics) if name == "consumer_lag_records"}
     assert lags == {("1", "examples"), ("1", "labels")}
+
+
+def test_a_worker_that_holds_nothing_exports_no_partition() -> None:
+    """While it waits for its log another worker may own them, and would export them, too."""
+    metrics = binary()
+    metrics.observe(assigned([0, 1]))
+    metrics.observe(waiting({0: 3, 1: 3}))
+    metrics.observe(StateDropped())
+    seen = {name for name, _ in samples(metrics)}
+    assert not {name for name in seen if name.startswith("partition_") or name == "consumer_lag_records"}
 
 
 def test_a_restart_begins_at_zero_while_durable_gauges_go_on() -> None:

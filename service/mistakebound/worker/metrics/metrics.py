@@ -4,7 +4,7 @@ The names, labels and meanings are in `definitions.py`.
 """
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, get_args
 
 from prometheus_client import Counter, Gauge
@@ -23,6 +23,7 @@ from mistakebound.worker.observers import (
     PollReturned,
     Rebuilding,
     Revoked,
+    StateDropped,
     StepCommitted,
     TransactionEnded,
     TransactionOpened,
@@ -45,6 +46,7 @@ class Metrics:
         self._clock = clock
         self._opened_s: float | None = None
         self._newest_ms: dict[Stream, int] = {}
+        self._owned: set[int] = set()
         self._bounded: set[tuple[str, str]] = set()
         self._shown: set[Gauge] = set()
         self._of = Definitions(classes, algorithm, config_digest, revision, self._transaction_age_s)
@@ -63,8 +65,11 @@ class Metrics:
                     of.assigned.labels(stream).set(len(totals))
                 of.epoch.set(epoch)
                 self._export(totals)
+                self._owned = set(totals)
             case Revoked(partitions):
                 self._remove(partitions)
+            case StateDropped():
+                self._remove(self._owned)
             case TransactionOpened():
                 self._opened_s = self._clock()
             case TransactionEnded(result, duration_s):
@@ -224,8 +229,8 @@ class Metrics:
             else:
                 self._of.oldest.labels(str(partition)).set(one.oldest_waiting_ms / 1000)
 
-    def _remove(self, partitions: Sequence[int]) -> None:
-        """The partitions moved away: their new owners export them from now on."""
+    def _remove(self, partitions: Iterable[int]) -> None:
+        """The partitions are no longer ours: their new owners export them from now on."""
         for partition in map(str, partitions):
             for gauge in (*self._of.totals.values(), self._of.oldest):
                 gauge.remove(partition)
