@@ -26,7 +26,7 @@ from mistakebound.worker.epochs.reset import History, Positions, as_only_member,
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class SeedPlan:
     """What would be written."""
 
     history: History | None
@@ -50,7 +50,7 @@ class Plan:
         return found
 
 
-def planned(log: Log, settings: Settings, rows: Iterable[Row]) -> Plan:
+def planned(log: Log, settings: Settings, rows: Iterable[Row]) -> SeedPlan:
     """Learn from the rows, one by one and without delay, on top of what the log's model has learned already.
 
     Raises Refused where the log's epoch has other settings; BadLog, Unreachable.
@@ -91,10 +91,10 @@ def planned(log: Log, settings: Settings, rows: Iterable[Row]) -> Plan:
     labelled = sum(one["labelled"] for one in examples)
     begins = Epoch(seeds.epoch + 1, FORMAT, seeds.settings, Base(seeds.epoch, [len(one) for one in updates]))
     consumed = sum(one["consumed"] for one in examples)
-    return Plan(found, seeds, begins, updates, labelled, consumed - labelled)
+    return SeedPlan(found, seeds, begins, updates, labelled, consumed - labelled)
 
 
-def execute(log: Log, settings: Settings, plan: Plan, wait_s: float) -> None:
+def execute(log: Log, settings: Settings, plan: SeedPlan, wait_s: float) -> None:
     """Write what was planned with these settings.
 
     Waits at most `wait_s` for the group. Raises Refused where others are in it, or the log has moved on;
