@@ -33,7 +33,7 @@ from mistakebound.log.protocol import LogError
 from mistakebound.settings import Settings
 from mistakebound.worker.checkpoints import envelope
 from mistakebound.worker.checkpoints.envelope import InvalidCheckpointError
-from mistakebound.worker.checkpoints.restore import _chosen, _version
+from mistakebound.worker.checkpoints.restore import _choose, _version
 from mistakebound.worker.health import HealthLimits, Heartbeat
 from mistakebound.worker.http import server as served
 from mistakebound.worker.metrics.metrics import Metrics
@@ -203,7 +203,7 @@ def checkpoint_files(random: Random) -> None:
 
         head = Head("name", False, envelope.summary_of(content))
         _version(head)
-        _chosen(iter([head]), {0: Start(0, 0), 1: Start(0, 0)})
+        _choose(iter([head]), {0: Start(0, 0), 1: Start(0, 0)})
 
 
 def _started_again(history: History, random: Random) -> None:
