@@ -19,15 +19,21 @@ TransactionResult = Literal["committed", "stale", "fenced", "failed"]
 RebuildReason = Literal["stale", "fenced", "failed", "unreachable"]
 
 
+class Event:
+    """Something that happened in the loop; one of those below."""
+
+    __slots__ = ()
+
+
 @dataclass(frozen=True, slots=True)
-class PhaseEntered:
+class PhaseEntered(Event):
     """The worker does something else from now on."""
 
     phase: Phase
 
 
 @dataclass(frozen=True, slots=True)
-class PollReturned:
+class PollReturned(Event):
     """The group was polled: the loop is alive."""
 
     at_s: float
@@ -35,7 +41,7 @@ class PollReturned:
 
 
 @dataclass(frozen=True, slots=True)
-class Assigned:
+class Assigned(Event):
     """These partitions are owned from now on, and no others; all that they need is held."""
 
     epoch: int
@@ -44,19 +50,19 @@ class Assigned:
 
 
 @dataclass(frozen=True, slots=True)
-class Revoked:
+class Revoked(Event):
     """These partitions moved away: their new owners may report them from now on."""
 
     partitions: Sequence[int]
 
 
 @dataclass(frozen=True, slots=True)
-class TransactionOpened:
+class TransactionOpened(Event):
     """A step is on its way to the log."""
 
 
 @dataclass(frozen=True, slots=True)
-class TransactionEnded:
+class TransactionEnded(Event):
     """The open transaction ended."""
 
     result: TransactionResult
@@ -64,7 +70,7 @@ class TransactionEnded:
 
 
 @dataclass(frozen=True, slots=True)
-class StepCommitted:
+class StepCommitted(Event):
     """A step's transaction is committed. Nothing observes a step before that."""
 
     facts: StepFacts
@@ -77,7 +83,7 @@ class StepCommitted:
 
 
 @dataclass(frozen=True, slots=True)
-class Settled:
+class Settled(Event):
     """No step is under way: all that is held is committed."""
 
     held: WorkerState
@@ -86,7 +92,7 @@ class Settled:
 
 
 @dataclass(frozen=True, slots=True)
-class LagMeasured:
+class LagMeasured(Event):
     """Records that wait on each input of the owned partitions, and other workers' updates not folded yet."""
 
     records: Mapping[tuple[Stream, int], int]
@@ -94,36 +100,20 @@ class LagMeasured:
 
 
 @dataclass(frozen=True, slots=True)
-class Rebuilding:
+class Rebuilding(Event):
     """What a step changed is of no use; it was taken back, or all is rebuilt from the log."""
 
     reason: RebuildReason
 
 
 @dataclass(frozen=True, slots=True)
-class StateDropped:
+class StateDropped(Event):
     """Nothing is held any more, until the next assignment."""
 
 
 @dataclass(frozen=True, slots=True)
-class LogUnreachable:
+class LogUnreachable(Event):
     """The log does not answer. The worker waits for it, until the next assignment."""
-
-
-Event = (
-    PhaseEntered
-    | PollReturned
-    | Assigned
-    | Revoked
-    | TransactionOpened
-    | TransactionEnded
-    | StepCommitted
-    | Settled
-    | LagMeasured
-    | Rebuilding
-    | StateDropped
-    | LogUnreachable
-)
 
 
 class Observer(Protocol):
