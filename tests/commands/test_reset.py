@@ -267,7 +267,7 @@ def test_a_base_that_old_settings_cannot_read_is_refused_as_changed(settings: Se
     ("version", "code", "said"),
     [
         ("99,0", 5, "1:99,0 goes beyond what exists: partition 0 has"),
-        ("0,0,0", 5, "speaks of 3 partitions, the log has 2; give one number of updates for each"),
+        ("0,0,0", 5, "names 3 partitions, the log has 2; give one number of updates for each"),
         ("7:0,0", 5, "there is no epoch 7 to start from; there are: 1"),
         ("0:1,1", 2, "the first epoch is 1"),
         ("1:", 2, "'1:' is not a version"),

@@ -13,7 +13,7 @@ from mistakebound.core.replay.replay import Row, as_stream, replay_rows, report_
 from mistakebound.log.protocol import Log, Refused, TransactionFailed
 from mistakebound.settings import Settings
 from mistakebound.worker.assignment import fold_updates
-from mistakebound.worker.epochs.seeding import Plan, execute, planned
+from mistakebound.worker.epochs.seeding import SeedPlan, execute, planned
 from tests.commands.support.command_line import ok, run
 from tests.commands.support.epochs import PATIENCE_S, everything, flags, read_updates, work_on
 from tests.worker.support.faulty import FaultyLog
@@ -42,7 +42,7 @@ def rows(count: int = 30, seed: int = 4) -> list[Row]:
     ]
 
 
-def seeded(log: Log, settings: Settings, count: int = 30, seed: int = 4) -> Plan:
+def seeded(log: Log, settings: Settings, count: int = 30, seed: int = 4) -> SeedPlan:
     plan = planned(log, settings, rows(count, seed))
     execute(log, settings, plan, PATIENCE_S)
     return plan
@@ -227,7 +227,7 @@ def test_a_running_worker_is_shut_out_and_goes_on_from_the_seeds(settings: Setti
     with opened(settings) as log:
         work_on(log, settings)
         log.append(stream(40, first=100))
-        plans: list[Plan] = []
+        plans: list[SeedPlan] = []
         small = altered(settings, batch={"max_records": 7})
 
         def once(held: Any) -> None:

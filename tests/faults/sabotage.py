@@ -104,9 +104,9 @@ GUARDS: Mapping[str, Guard] = {
     ),
     "B2 a step made ahead is taken back when the group has moved on before it": Guard(
         "service/mistakebound/worker/stepping.py",
-        "                    self._take_back(held, made)\n",
-        "",
-        "worker/test_ahead.py::test_a_group_that_moves_on_between_two_steps_loses_and_doubles_nothing",
+        "not self._buffer.fill(0.0):\n                self._take_back(held, made)\n",
+        "not self._buffer.fill(0.0):\n",
+        "worker/test_stepping.py::test_a_group_that_moves_on_between_two_steps_loses_and_doubles_nothing",
     ),
     "B2 a client whose transaction was aborted is thrown away": Guard(
         "service/mistakebound/log/kafka/transact.py",
@@ -191,7 +191,10 @@ GUARDS: Mapping[str, Guard] = {
         AWAY,
     ),
     "B6 a worker without its log is not ready": Guard(
-        "service/mistakebound/worker/loop.py", "        self._heartbeat.reachable(False)\n", "", AWAY
+        "service/mistakebound/worker/loop.py",
+        "        self._observers.observe(LogUnreachable())\n",
+        "",
+        AWAY,
     ),
     "B6 a transaction that failed is got over": Guard(
         "service/mistakebound/worker/loop.py",
@@ -222,7 +225,7 @@ GUARDS: Mapping[str, Guard] = {
     ),
     "B8 a second signal ends the process": Guard(
         "service/mistakebound/worker/process.py",
-        "            os._exit(INTERRUPTED)",
+        "            os._exit(ExitCode.INTERRUPTED)",
         "            pass",
         AWAY,
     ),
@@ -243,8 +246,8 @@ GUARDS: Mapping[str, Guard] = {
     ),
     "B9 files are closed": Guard(
         "service/mistakebound/worker/loop.py",
-        "            self._away_s = None\n            self._checkpointing.",
-        "            self._away_s = None\n            __import__('os').dup(2)\n            self._checkpointing.",
+        "        if idle:\n            self._away_s = None\n",
+        "        if idle:\n            self._away_s = None\n            __import__('os').dup(2)\n",
         SOAK,
     ),
     "B9 a follower's client is closed": Guard(

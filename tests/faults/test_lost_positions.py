@@ -1,6 +1,6 @@
 """What is gone from a real broker: the worker refuses (exit code 5) with the remedy, and writes nothing.
 
-Going on would predict an example twice, or skip one. On sqlite: `tests/worker/test_loop_refusals.py`.
+Going on would predict an example twice, or skip one. On sqlite: `tests/worker/test_assignment.py`.
 """
 
 import json

@@ -33,7 +33,7 @@ from mistakebound.log.protocol import LogError
 from mistakebound.settings import Settings
 from mistakebound.worker.checkpoints import envelope
 from mistakebound.worker.checkpoints.envelope import InvalidCheckpointError
-from mistakebound.worker.checkpoints.restore import _chosen, _version
+from mistakebound.worker.checkpoints.restore import _choose, _version
 from mistakebound.worker.health import HealthLimits, Heartbeat
 from mistakebound.worker.http import server as served
 from mistakebound.worker.metrics.metrics import Metrics
@@ -188,7 +188,7 @@ def checkpoints(random: Random) -> None:
 
 
 def checkpoint_files(random: Random) -> None:
-    """A checkpoint's bytes as they lie on a shelf that others may write to."""
+    """A checkpoint's bytes as they lie in a store that others may write to."""
     whole = envelope.head(b"payload", {"epoch": 1, "updates": [3, 4], "ledgers": {"0": [7, 8]}}) + b"payload"
     magic, header, payload = whole.split(b"\n", 2)
     if random.random() < 0.7:
@@ -203,7 +203,7 @@ def checkpoint_files(random: Random) -> None:
 
         head = Head("name", False, envelope.summary_of(content))
         _version(head)
-        _chosen(iter([head]), {0: Start(0, 0), 1: Start(0, 0)})
+        _choose(iter([head]), {0: Start(0, 0), 1: Start(0, 0)})
 
 
 def _started_again(history: History, random: Random) -> None:

@@ -1,16 +1,17 @@
 """What several of these tests share."""
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
 from mistakebound.worker import loop
-from tests.worker.support.object_store import Store, running
+from tests.worker.support.object_store import ObjectStore, running
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
-        if "store" in getattr(item, "fixturenames", ()):
+        if "object_store" in getattr(item, "fixturenames", ()):
             item.add_marker("long")  # the store takes seconds to start
 
 
@@ -22,8 +23,20 @@ def asked_often() -> Iterator[None]:
         yield
 
 
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    """Where a log may lie."""
+    return tmp_path / "log.db"
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """Where checkpoints may lie."""
+    return tmp_path / "checkpoints"
+
+
 @pytest.fixture(scope="session")
-def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Store]:
+def object_store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ObjectStore]:
     """A real object store, with an empty bucket. Tests take a prefix of their own."""
     with running(tmp_path_factory.mktemp("store") / "seaweed") as started:
         yield started

@@ -5,7 +5,9 @@ import time
 
 import pytest
 
-from mistakebound.worker.health import STATES, HealthLimits, Heartbeat, PartitionVitals, State, Vitals, judge
+from mistakebound.worker.health import HealthLimits, Heartbeat, PartitionVitals, Vitals, judge
+from mistakebound.worker.observers import PHASES, LogUnreachable, Phase, PhaseEntered, PollReturned
+from tests.worker.support.events import assigned, progressed, waiting
 
 LIMITS = HealthLimits(stalled_after_s=30.0, silent_after_s=300.0)
 
@@ -19,9 +21,9 @@ class Clock:
 
 
 def running(
-    partitions: dict[int, PartitionVitals], state: State = "running", reachable: bool = True
+    partitions: dict[int, PartitionVitals], phase: Phase = "running", reachable: bool = True
 ) -> Vitals:
-    return Vitals(state, reachable, beat_s=1_000.0, partitions=partitions)
+    return Vitals(phase, reachable, beat_s=1_000.0, partitions=partitions)
 
 
 def test_an_idle_worker_is_ready() -> None:
@@ -42,21 +44,21 @@ def test_a_partition_with_lag_and_no_completed_step_is_dead(age_s: float, alive:
 
 def test_a_silent_loop_is_dead_whatever_else_it_said() -> None:
     """A loop that does not come round within its limit is stuck; a rebuild may take longer than a step."""
-    for state in STATES:
-        limit_s = 3_600.0 if state == "restoring" else 300.0
+    for phase in PHASES:
+        limit_s = 3_600.0 if phase == "restoring" else 300.0
         for reachable in (True, False):
-            health = judge(Vitals(state, reachable, beat_s=0.0), limit_s + 0.5, LIMITS)
+            health = judge(Vitals(phase, reachable, beat_s=0.0), limit_s + 0.5, LIMITS)
             assert not health.live
             assert "the loop has been silent for" in health.reason
-            assert judge(Vitals(state, reachable, beat_s=0.0), limit_s - 0.5, LIMITS).live
+            assert judge(Vitals(phase, reachable, beat_s=0.0), limit_s - 0.5, LIMITS).live
 
 
-@pytest.mark.parametrize("state", ["starting", "restoring", "draining"])
-def test_a_worker_that_does_not_serve_is_live_but_not_ready(state: State) -> None:
+@pytest.mark.parametrize("phase", ["starting", "restoring", "draining"])
+def test_a_worker_that_does_not_serve_is_live_but_not_ready(phase: Phase) -> None:
     """A long rebuild with lag is no reason to kill the worker: it would begin again."""
-    health = judge(running({0: PartitionVitals(9, 0.0)}, state), 1_000.0, LIMITS)
+    health = judge(running({0: PartitionVitals(9, 0.0)}, phase), 1_000.0, LIMITS)
     assert (health.live, health.ready) == (True, False)
-    assert state in health.reason
+    assert phase in health.reason
 
 
 def test_a_broker_that_is_away_leaves_the_worker_live_but_not_ready() -> None:
@@ -70,13 +72,13 @@ def test_waiting_counts_from_the_moment_that_lag_began() -> None:
     """The first record after an idle hour does not make the worker look dead."""
     clock = Clock()
     heartbeat = Heartbeat(clock)
-    heartbeat.state("running")
-    heartbeat.assigned([0])
+    heartbeat.observe(PhaseEntered("running"))
+    heartbeat.observe(assigned([0]))
     clock.now_s += 3_600
-    heartbeat.lag({0: 5})
+    heartbeat.observe(waiting({0: 5}))
     assert heartbeat.health(LIMITS).live
     clock.now_s += 31
-    heartbeat.lag({0: 8})
+    heartbeat.observe(waiting({0: 8}))
     assert not heartbeat.health(LIMITS).live
 
 
@@ -84,12 +86,12 @@ def test_a_completed_step_is_progress_of_its_partitions_only() -> None:
     """Steps elsewhere do not hide a stuck partition."""
     clock = Clock()
     heartbeat = Heartbeat(clock)
-    heartbeat.state("running")
-    heartbeat.assigned([0, 1])
-    heartbeat.lag({0: 5, 1: 5})
+    heartbeat.observe(PhaseEntered("running"))
+    heartbeat.observe(assigned([0, 1]))
+    heartbeat.observe(waiting({0: 5, 1: 5}))
     for _ in range(4):
         clock.now_s += 10
-        heartbeat.stepped([0])
+        heartbeat.observe(progressed(0))
     assert {
         each.partition: each.seconds_without_progress for each in heartbeat.health(LIMITS).partitions
     } == {
@@ -97,7 +99,7 @@ def test_a_completed_step_is_progress_of_its_partitions_only() -> None:
         1: 40.0,
     }
     assert not heartbeat.health(LIMITS).live
-    heartbeat.stepped([1])
+    heartbeat.observe(progressed(1))
     assert heartbeat.health(LIMITS).ready
 
 
@@ -105,12 +107,12 @@ def test_a_partition_that_moved_away_is_forgotten_and_one_that_comes_begins_anew
     """Only owned partitions are judged, from their assignment on; kept ones keep their age."""
     clock = Clock()
     heartbeat = Heartbeat(clock)
-    heartbeat.state("running")
-    heartbeat.assigned([0, 1])
-    heartbeat.lag({0: 5, 1: 5})
+    heartbeat.observe(PhaseEntered("running"))
+    heartbeat.observe(assigned([0, 1]))
+    heartbeat.observe(waiting({0: 5, 1: 5}))
     clock.now_s += 40
-    heartbeat.assigned([1, 2])
-    heartbeat.lag({0: 99, 2: 5})
+    heartbeat.observe(assigned([1, 2]))
+    heartbeat.observe(waiting({0: 99, 2: 5}))
     ages = {each.partition: each.seconds_without_progress for each in heartbeat.health(LIMITS).partitions}
     assert ages == {1: 40.0, 2: 0.0}
 
@@ -119,16 +121,16 @@ def test_time_without_the_broker_or_in_a_rebuild_is_not_counted() -> None:
     """Once the broker is back, or the rebuild done, the worker has its full time to progress."""
     clock = Clock()
     heartbeat = Heartbeat(clock)
-    heartbeat.state("running")
-    heartbeat.assigned([0])
-    heartbeat.lag({0: 5})
-    heartbeat.reachable(False)
+    heartbeat.observe(PhaseEntered("running"))
+    heartbeat.observe(assigned([0]))
+    heartbeat.observe(waiting({0: 5}))
+    heartbeat.observe(LogUnreachable())
     clock.now_s += 200
-    heartbeat.reachable(True)
+    heartbeat.observe(assigned([0]))
     assert heartbeat.health(LIMITS).ready
-    heartbeat.state("restoring")
+    heartbeat.observe(PhaseEntered("restoring"))
     clock.now_s += 200
-    heartbeat.state("running")
+    heartbeat.observe(PhaseEntered("running"))
     assert heartbeat.health(LIMITS).ready
 
 
@@ -136,10 +138,10 @@ def test_beats_keep_a_long_rebuild_alive() -> None:
     """A rebuild that beats as it goes is live for as long as it takes."""
     clock = Clock()
     heartbeat = Heartbeat(clock)
-    heartbeat.state("restoring")
+    heartbeat.observe(PhaseEntered("restoring"))
     for _ in range(10):
         clock.now_s += 3_000
-        heartbeat.beat()
+        heartbeat.observe(PollReturned(0.0))
     assert heartbeat.health(LIMITS).live
     clock.now_s += 3_601
     assert not heartbeat.health(LIMITS).live
@@ -148,13 +150,13 @@ def test_beats_keep_a_long_rebuild_alive() -> None:
 def test_readers_never_see_a_half_written_state() -> None:
     """The loop writes while probes read; a reader gets all partitions of one assignment."""
     heartbeat = Heartbeat()
-    heartbeat.state("running")
+    heartbeat.observe(PhaseEntered("running"))
     stop = threading.Event()
 
     def write() -> None:
         while not stop.is_set():
-            heartbeat.assigned(range(8))
-            heartbeat.assigned(range(8, 16))
+            heartbeat.observe(assigned(range(8)))
+            heartbeat.observe(assigned(range(8, 16)))
             time.sleep(0)  # else it takes the lock again before a reader gets it, for seconds
 
     writer = threading.Thread(target=write)

@@ -180,7 +180,7 @@ def test_a_stop_between_steps_drains_and_writes_a_checkpoint(tmp_path: Path) -> 
         first = Run(log, chosen, stopping=lambda _: len(chains) >= 2, stepped=chains.append)
         assert len(chains) == 2
         assert len(written(tmp_path)) == 1
-        assert first.heartbeat.vitals().state == "draining"
+        assert first.heartbeat.vitals().phase == "draining"
         before = Recount(log, chosen)
         assert len(before.predicted) < 60
         assert before.digest == first.held.state.model.digest()

@@ -2,8 +2,9 @@
 
 1. Committed positions first: the answer waits until the previous owner's transaction has ended.
 2. Then `updates` of all partitions to the high watermark, from a checkpoint or from the start.
-3. Then `predictions` and `outcomes` of each partition from the recovery point (or a checkpoint, its previous owner's
-   too) to the high watermark. A ledger held already is kept only if the committed position is our own last one.
+3. Then `predictions` and `outcomes` of each partition from the recovery point (or a checkpoint, its previous
+   owner's too) to the high watermark. A ledger that is already held is kept only if the committed position is
+   our own last one.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -32,7 +33,7 @@ _log = structlog.get_logger(__name__)
 
 @dataclass(slots=True)
 class WorkerState:
-    """What the worker has, between assignments."""
+    """All that a worker holds, and keeps from one assignment to the next."""
 
     state: State
     fold: Fold
@@ -41,22 +42,22 @@ class WorkerState:
 
 
 class Frozen(NamedTuple):
-    """A partition's ledger out of a checkpoint."""
+    """A partition's ledger, read from a checkpoint."""
 
     epoch: int
-    """In which it was made."""
+    """The epoch in which it was written."""
     ledger: LedgerSnapshot
 
 
 class Start(NamedTuple):
-    """From where a partition's records must be read again: offsets of `predictions` and `outcomes`."""
+    """Offsets from which a partition's `predictions` and `outcomes` must be read again."""
 
     predictions: int
     outcomes: int
 
 
 Borrow = Callable[[Mapping[int, Start]], Mapping[int, Frozen]]
-"""Asked where reading starts for each partition that is new here; gives ledgers that stand farther on."""
+"""Given where reading starts for each partition that is new here, returns ledgers that are further on."""
 
 
 def _nothing(starts: Mapping[int, Start]) -> Mapping[int, Frozen]:  # noqa: ARG001 - a `Borrow`
@@ -85,12 +86,12 @@ def fold_updates(log: Log, settings: Settings, checkpoint: Checkpoint | None) ->
 
 
 def catch_up(log: Log, fold: Fold) -> bool:
-    """Fold what came since; False where a newer epoch began."""
+    """Fold what has come since; False when a newer epoch has begun."""
     return all(fold.fold(p, log.read("updates", p, start)) for p, start in enumerate(fold.next_offsets))
 
 
 def _starts(log: Log) -> list[int]:
-    """Where each partition of `updates` starts. Raises Refused when its first records are gone."""
+    """Where each partition of `updates` starts. Raises Refused when its first records were deleted."""
     starts = [log.low_watermark("updates", p) for p in range(log.partitions)]
     for p, start in enumerate(starts):
         if start > 0:
@@ -115,7 +116,7 @@ def take_over(
     """Everything that the owner of `partitions` must hold, with the session placed to go on.
 
     `from_outcomes`: where the group's offsets were lost or moved, go on from the newest committed outcomes.
-    A borrowed ledger that does not fit the log is warned of and left.
+    A borrowed ledger that does not fit the log is left alone, with a warning.
     Raises Refused, BadLog, Unreachable. With a checkpoint also BadSnapshot, and the fault may be its own.
     """
     owned = sorted(partitions)
@@ -128,7 +129,7 @@ def take_over(
     for p in owned:
         position = committed[p]
         if from_outcomes:
-            position = _from_outcomes(log, p, position)
+            position = _newest_position(log, p, position)
         if position is not None:
             positions[p] = position
     kept = {p for p in positions if held is not None and held.positions.get(p) == positions[p]}
@@ -138,22 +139,26 @@ def take_over(
     ledgers: dict[int, Ledger] = {}
     for p in owned:
         if p not in positions:
-            ledgers[p] = _first(log, settings, p, committed_none_hint=not from_outcomes)
+            ledgers[p] = _begin_ledger(log, settings, p, committed_none_hint=not from_outcomes)
         elif held is not None and p in kept:
             ledgers[p] = held.state.ledgers[p]
         else:
-            ledgers[p] = _borrowed(log, settings, p, positions[p], borrowed.get(p), fold.model) or _ledger(
-                log, settings, p, positions[p], frozen.get(p), fold.model
-            )
+            ledgers[p] = _rebuild_borrowed(
+                log, settings, p, positions[p], borrowed.get(p), fold.model
+            ) or _rebuild_ledger(log, settings, p, positions[p], frozen.get(p), fold.model)
         _check_tally(fold.model, p, ledgers[p])
         fold.model.knows(p, ledgers[p].tallies.epoch.judged)
         session.seek(p, ledgers[p].examples_next, ledgers[p].labels_next)
-    limits = SizeLimits(**{topic.replace("-", "_"): log.max_record_bytes(topic) for topic in OUTPUTS})
-    return WorkerState(State(settings, fold.model, ledgers, limits), fold, positions)
+    return WorkerState(State(settings, fold.model, ledgers, size_limits(log)), fold, positions)
+
+
+def size_limits(log: Log) -> SizeLimits:
+    """The largest record that each output topic is sure to take."""
+    return SizeLimits(**{topic.replace("-", "_"): log.max_record_bytes(topic) for topic in OUTPUTS})
 
 
 def _frozen(log: Log, checkpoint: Checkpoint | None) -> dict[int, Frozen]:
-    """Its ledgers, but for those that stand where the log does not reach."""
+    """Its ledgers, except those that are ahead of the log."""
     if checkpoint is None:
         return {}
     return {
@@ -170,14 +175,14 @@ def _start(position: Position, frozen: Frozen | None) -> Start:
     return Start(recovery_point.predictions, recovery_point.outcomes)
 
 
-def _borrowed(
+def _rebuild_borrowed(
     log: Log, settings: Settings, partition: int, position: Position, frozen: Frozen | None, model: Model
 ) -> Ledger | None:
     """The ledger from another slot's checkpoint; None without one, or where the log says otherwise."""
     if frozen is None:
         return None
     try:
-        ledger = _ledger(log, settings, partition, position, frozen, model)
+        ledger = _rebuild_ledger(log, settings, partition, position, frozen, model)
         _check_tally(model, partition, ledger)
     except (BadLog, BadSnapshot, OffsetLost) as error:
         _log.warning("borrowed_ledger_left", partition=partition, reason=str(error))
@@ -186,7 +191,7 @@ def _borrowed(
     return ledger
 
 
-def _ledger(
+def _rebuild_ledger(
     log: Log,
     settings: Settings,
     partition: int,
@@ -219,8 +224,8 @@ def _ledger(
         ) from None
 
 
-def _first(log: Log, settings: Settings, partition: int, *, committed_none_hint: bool) -> Ledger:
-    """A partition that the group never committed: only if its outputs hold nothing committed."""
+def _begin_ledger(log: Log, settings: Settings, partition: int, *, committed_none_hint: bool) -> Ledger:
+    """The ledger of a partition that the group has never committed. Raises Refused where its outputs hold work."""
     for topic in ("predictions", "outcomes"):
         if newest_record(log, topic, partition) is not None:
             hint = "; start with --resume-from-outcomes to go on from there" if committed_none_hint else ""
@@ -235,11 +240,11 @@ def _first(log: Log, settings: Settings, partition: int, *, committed_none_hint:
     return ledger
 
 
-def _from_outcomes(log: Log, partition: int, committed: Position | None) -> Position | None:
+def _newest_position(log: Log, partition: int, committed: Position | None) -> Position | None:
     """The position that the newest committed outcomes record carries; `committed` where there is none.
 
-    Whatever is committed with offsets is committed with such a record, so the two differ only where
-    somebody else has changed the offsets.
+    Offsets are always committed together with such a record, so the two differ only where somebody else has
+    changed the offsets.
     """
     newest = newest_record(log, "outcomes", partition)
     if newest is None:

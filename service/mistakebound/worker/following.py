@@ -10,7 +10,7 @@ from mistakebound.log.protocol import Log, Refused
 
 WAITING_BATCHES = 64
 WAITING_BYTES = 64_000_000
-"""Read ahead until so many batches or bytes wait; beyond that reading waits for the loop."""
+"""Batches and bytes that are read ahead; beyond that, reading waits for the loop."""
 GIVE_UP_S = 0.2
 PAUSE_S = 0.01
 
@@ -24,7 +24,7 @@ class Following:
         self._batches = log.follow({("updates", p): start for p, start in starts.items()})
         self._come: queue.Queue[Sequence[Record] | Exception] = queue.Queue(WAITING_BATCHES)
         self._read_bytes = self._taken_bytes = 0
-        """Each written by one thread only: what was read, and what the loop has taken."""
+        """What was read, and what the loop has taken; each is written by one thread only."""
         self._closed = threading.Event()
         self._thread = threading.Thread(target=self._read, name="following", daemon=True)
         self._thread.start()
@@ -50,12 +50,12 @@ class Following:
                     )
 
     def behind(self, fold: Fold) -> int:
-        """OffsetSet of the followed partitions that are not folded yet (transaction markers count)."""
+        """Offsets of the followed partitions that are not folded yet (transaction markers count)."""
         ends = (self._log.high_watermark("updates", p) - fold.next_offsets[p] for p in self._partitions)
         return sum(max(0, end) for end in ends)
 
     def close(self) -> None:
-        """Stop reading. What was read and not folded is forgotten; the log has it."""
+        """Stop reading. What was read but not folded is dropped; the log has it."""
         self._closed.set()
         self._thread.join()
 
@@ -69,7 +69,7 @@ class Following:
                     self._closed.wait(PAUSE_S)
                 if self._closed.is_set():
                     break
-        except Exception as error:  # noqa: BLE001 - it is the loop's to handle: it meets it in `fold_into`
+        except Exception as error:  # noqa: BLE001 - the loop handles it: `fold_into` raises it there
             self._give(error)
         finally:
             self._batches.close()

@@ -1,19 +1,27 @@
-"""Whether the worker lives and whether it is of use, judged by what it finishes, never by an open port.
+"""Whether the worker lives and whether it is ready, judged by what it finishes, never by an open port.
 
-- Not live: the loop went silent for longer than the group allows, or a partition has records waiting and
-  no step on it was completed for `stalled_after_s`. A restart may help.
+- Not live: the loop has been silent for longer than the group allows, or records wait in a partition on which
+  no step was completed for `stalled_after_s`. A restart may help.
 - Live, not ready: starting, restoring, draining, or the broker is away. A restart would not help.
 - Ready: everything else; an idle worker too.
 """
 
 import threading
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any
 
-State = Literal["starting", "restoring", "running", "draining"]
-STATES: tuple[State, ...] = ("starting", "restoring", "running", "draining")
+from mistakebound.worker.observers import (
+    Assigned,
+    Event,
+    LagMeasured,
+    LogUnreachable,
+    Phase,
+    PhaseEntered,
+    StateDropped,
+    StepCommitted,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +33,7 @@ class HealthLimits:
     silent_after_s: float = 300.0
     """The whole loop; the group's max_poll_interval."""
     restoring_after_s: float = 3_600.0
-    """The same while restoring: every read of it has a deadline of its own, and the log may be long."""
+    """The loop while it restores: each read has a deadline of its own, and the log may be long."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +50,7 @@ class PartitionVitals:
 class Vitals:
     """What the loop last said about itself."""
 
-    state: State
+    phase: Phase
     reachable: bool
     """Whether the log answers."""
     beat_s: float
@@ -62,13 +70,13 @@ class PartitionHealth:
 
 @dataclass(frozen=True, slots=True)
 class Health:
-    """The judgement, and what it rests on."""
+    """The judgement, and what it is based on."""
 
     live: bool
     ready: bool
     reason: str
     """One sentence; `ok` when ready."""
-    state: State
+    phase: Phase
     seconds_since_beat: float
     partitions: tuple[PartitionHealth, ...]
 
@@ -78,7 +86,7 @@ class Health:
             "live": self.live,
             "ready": self.ready,
             "reason": self.reason,
-            "state": self.state,
+            "state": self.phase,
             "seconds_since_beat": round(self.seconds_since_beat, 3),
             "partitions": [
                 {
@@ -99,18 +107,18 @@ def judge(vitals: Vitals, now_s: float, limits: HealthLimits) -> Health:
         for number, each in sorted(vitals.partitions.items())
     )
     live, ready, reason = _verdict(vitals, silence_s, partitions, limits)
-    return Health(live, ready, reason, vitals.state, silence_s, partitions)
+    return Health(live, ready, reason, vitals.phase, silence_s, partitions)
 
 
 def _verdict(
     vitals: Vitals, silence_s: float, partitions: tuple[PartitionHealth, ...], limits: HealthLimits
 ) -> tuple[bool, bool, str]:
-    if silence_s > (limits.restoring_after_s if vitals.state == "restoring" else limits.silent_after_s):
+    if silence_s > (limits.restoring_after_s if vitals.phase == "restoring" else limits.silent_after_s):
         return False, False, f"the loop has been silent for {silence_s:.0f} s; restart the worker"
     if not vitals.reachable:
         return True, False, "the log does not answer; the worker goes on when it does"
-    if vitals.state != "running":
-        return True, False, f"the worker is {vitals.state}"
+    if vitals.phase != "running":
+        return True, False, f"the worker is {vitals.phase}"
     for each in partitions:
         if each.seconds_without_progress > limits.stalled_after_s:
             return (
@@ -123,74 +131,66 @@ def _verdict(
 
 
 class Heartbeat:
-    """What the loop last said about itself. The loop writes, the HTTP threads read; safe for both.
+    """What the loop last said about itself: an observer of the loop, read by the HTTP threads; safe for both.
 
-    Every method of the loop's counts as a beat: long work (a rebuild, a drain) calls `beat` as it goes.
+    Every event is a beat. While the loop restores or waits for a commit there is none: these have limits of
+    their own.
     """
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        """`clock` is monotonic, in s."""
         self._clock = clock
         self._lock = threading.Lock()
-        self._state: State = "starting"
+        self._phase: Phase = "starting"
         self._reachable = True
         self._beat_s = clock()
         self._partitions: dict[int, PartitionVitals] = {}
 
-    def beat(self) -> None:
-        """The loop came round."""
-        with self._lock:
-            self._beat_s = self._clock()
-
-    def state(self, state: State) -> None:
-        """The worker enters a state. Waiting times begin anew: nothing could progress in the last one."""
-        with self._lock:
-            self._beat_s = self._clock()
-            if state != self._state:
-                self._begin_anew()
-            self._state = state
-
-    def reachable(self, answers: bool) -> None:
-        """The log answers, or does not. Waiting times begin anew when it is back."""
-        with self._lock:
-            self._beat_s = self._clock()
-            if answers and not self._reachable:
-                self._begin_anew()
-            self._reachable = answers
-
-    def assigned(self, partitions: Iterable[int]) -> None:
-        """These partitions are owned from now on, and no others."""
+    def observe(self, event: Event) -> None:
+        """Waiting times begin anew with a new phase, and when the log is back: nothing could progress before."""
         with self._lock:
             now_s = self._beat_s = self._clock()
-            self._partitions = {
-                each: self._partitions.get(each, PartitionVitals(0, now_s)) for each in partitions
-            }
-
-    def stepped(self, partitions: Iterable[int]) -> None:
-        """A step on these partitions was completed: its transaction is committed."""
-        with self._lock:
-            now_s = self._beat_s = self._clock()
-            for each in partitions:
-                if each in self._partitions:
-                    self._partitions[each] = PartitionVitals(self._partitions[each].lag, now_s)
-
-    def lag(self, waiting: Mapping[int, int]) -> None:
-        """Records waiting on both inputs of each owned partition; others are ignored."""
-        with self._lock:
-            now_s = self._beat_s = self._clock()
-            for each, lag in waiting.items():
-                known = self._partitions.get(each)
-                if known is not None:
-                    begins = known.lag == 0 and lag > 0
-                    self._partitions[each] = PartitionVitals(lag, now_s if begins else known.progress_s)
+            match event:
+                case PhaseEntered(phase):
+                    if phase != self._phase:
+                        self._begin_anew()
+                    self._phase = phase
+                case Assigned(totals=owned):
+                    if not self._reachable:
+                        self._begin_anew()
+                    self._reachable = True
+                    new = PartitionVitals(0, now_s)
+                    self._partitions = {each: self._partitions.get(each, new) for each in owned}
+                case StateDropped():
+                    self._partitions = {}
+                case LogUnreachable():
+                    self._reachable = False
+                case StepCommitted(totals=touched):
+                    for each in touched:
+                        if each in self._partitions:
+                            self._partitions[each] = PartitionVitals(self._partitions[each].lag, now_s)
+                case LagMeasured(records):
+                    waiting: dict[int, int] = {}
+                    for (_, partition), count in records.items():
+                        waiting[partition] = waiting.get(partition, 0) + count
+                    self._wait(waiting, now_s)
 
     def vitals(self) -> Vitals:
         """All of it, at one moment."""
         with self._lock:
-            return Vitals(self._state, self._reachable, self._beat_s, dict(self._partitions))
+            return Vitals(self._phase, self._reachable, self._beat_s, dict(self._partitions))
 
     def health(self, limits: HealthLimits) -> Health:
         """The judgement now."""
         return judge(self.vitals(), self._clock(), limits)
+
+    def _wait(self, waiting: Mapping[int, int], now_s: float) -> None:
+        """Records waiting on both inputs of each owned partition; others are ignored."""
+        for each, lag in waiting.items():
+            known = self._partitions.get(each)
+            if known is not None:
+                begins = known.lag == 0 and lag > 0
+                self._partitions[each] = PartitionVitals(lag, now_s if begins else known.progress_s)
 
     def _begin_anew(self) -> None:
         self._partitions = {

@@ -1,4 +1,4 @@
-"""A rebuild that can be broken off: nothing of it is of use to a worker that was told to stop."""
+"""A rebuild that can be broken off: a worker that was told to stop has no use for it."""
 
 import time
 from collections.abc import Callable, Iterator
@@ -8,11 +8,11 @@ from mistakebound.core.records import Record, Topic
 from mistakebound.log.protocol import Log, Unreachable
 
 EVERY = 1_000
-"""Records between two looks."""
+"""Records read between two looks at whether to stop."""
 SLICE_S = 1.0
-"""The longest wait between two looks."""
+"""The longest wait for the log between two looks."""
 WAIT_S = 30.0
-"""Without any progress for so long a read is given up."""
+"""A read that makes no progress for so long is given up."""
 
 
 class Interrupted(Exception):

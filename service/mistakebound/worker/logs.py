@@ -1,7 +1,7 @@
 """Structured logs on stderr: one event a line, with level and UTC time, as JSON or for people.
 
-Libraries' own loggers go the same way from WARNING on. Nothing is logged per record, and no value that
-`redaction` knows, whoever says it.
+Libraries' loggers go the same way from WARNING on. Nothing is logged for each record, and no value that
+`redaction` knows is ever logged, whoever logs it.
 """
 
 import logging
@@ -19,7 +19,7 @@ LogFormat = Literal["json", "console"]
 
 
 class _Handler(logging.StreamHandler[TextIO]):
-    """Writes to a stream and tells `count` the level of every message."""
+    """Writes to a stream, and calls `count` with the level of every message."""
 
     def __init__(self, stream: TextIO, count: Callable[[str], None] | None) -> None:
         super().__init__(stream)
@@ -69,7 +69,7 @@ def configure(
     root.addHandler(handler)
     root.setLevel(logging.WARNING)
     logging.getLogger("mistakebound").setLevel(level.upper())
-    # Every failure of a broker reaches our own caller as an error; the client tells of each attempt.
+    # Every failure of a broker reaches us as an error; the client would log each attempt as well.
     logging.getLogger("kafka.net").setLevel(logging.CRITICAL)
     structlog.configure(
         processors=[
@@ -84,19 +84,19 @@ def configure(
     )
 
 
-def _redacted(value: Any) -> Any:
-    """Strings within, before they are spelled once more: what is quoted twice is not recognised."""
+def _redact_inside(value: Any) -> Any:
+    """Redact strings inside before they are quoted once more: what is quoted twice is not recognised."""
     if isinstance(value, str):
         return redacted(value)
     if isinstance(value, dict):
-        return {name: _redacted(inner) for name, inner in value.items()}
+        return {name: _redact_inside(inner) for name, inner in value.items()}
     if isinstance(value, list | tuple):
-        return [_redacted(inner) for inner in value]
+        return [_redact_inside(inner) for inner in value]
     return value
 
 
 def _redact(logger: Any, name: str, event: EventDict) -> EventDict:  # noqa: ARG001 - a processor
-    return {key: _redacted(value) for key, value in event.items()}
+    return {key: _redact_inside(value) for key, value in event.items()}
 
 
 def _render(log_format: LogFormat, stream: TextIO) -> list[Processor]:

@@ -6,39 +6,41 @@ import socket
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
+from functools import partial
 from types import FrameType
 
 import structlog
 
 from mistakebound.core.checkpoint import settings_digest
 from mistakebound.core.messages.labels import spelled
+from mistakebound.exit_codes import ExitCode
 from mistakebound.log.protocol import Log
 from mistakebound.settings import Settings
 from mistakebound.worker import logs
 from mistakebound.worker.assignment import WorkerState
 from mistakebound.worker.checkpoints.schedule import CheckpointSchedule
-from mistakebound.worker.health import Health, HealthLimits, Heartbeat
+from mistakebound.worker.health import HealthLimits, Heartbeat
 from mistakebound.worker.http.page import pages
 from mistakebound.worker.http.server import serve
-from mistakebound.worker.http.snapshot import Board
+from mistakebound.worker.http.snapshot import Snapshots
 from mistakebound.worker.http.tls import tls_of
 from mistakebound.worker.loop import Worker
 from mistakebound.worker.metrics.metrics import Metrics
+from mistakebound.worker.metrics.model_insight import ModelInsight
+from mistakebound.worker.observers import CommitHook, Observer, Observers
 
 DRAIN_S = 10.0
-INTERRUPTED = 130
-"""Exit code of a second signal, as shells report a process ended by Ctrl-C."""
-DRAIN_FAILED = 7
+"""How long a drain may take."""
 
 _log = structlog.get_logger(__name__)
 
 
 @contextmanager
 def stop_on_signals() -> Iterator[threading.Event]:
-    """An event that SIGTERM or SIGINT sets. A second signal ends the process at once, as does a drain
+    """An event that SIGTERM or SIGINT sets. A second signal ends the process at once, and so does a drain
     that takes longer than 10 s: nothing is lost, the log is the truth.
 
-    A thread of its own takes the signals: Python's handlers would wait while the main thread is inside a
+    A thread of its own receives the signals: Python's handlers would wait while the main thread is inside a
     library, such as sqlite waiting for its lock.
     """
     stop = threading.Event()
@@ -54,14 +56,14 @@ def stop_on_signals() -> Iterator[threading.Event]:
         try:
             woken.recv(1)
         except TimeoutError:
-            os._exit(DRAIN_FAILED)
+            os._exit(ExitCode.GAVE_UP)
         if not closing.is_set():
-            os._exit(INTERRUPTED)
+            os._exit(ExitCode.INTERRUPTED)
 
     closing = threading.Event()
     watcher = threading.Thread(target=watch, name="signals", daemon=True)
     watcher.start()
-    before = {number: signal.signal(number, _taken) for number in (signal.SIGTERM, signal.SIGINT)}
+    before = {number: signal.signal(number, _ignore) for number in (signal.SIGTERM, signal.SIGINT)}
     wakeup = signal.set_wakeup_fd(waking.fileno())
     try:
         yield stop
@@ -76,8 +78,8 @@ def stop_on_signals() -> Iterator[threading.Event]:
         woken.close()
 
 
-def _taken(number: int, frame: FrameType | None) -> None:
-    """The wake-up byte has told the watching thread already; without a handler no byte is written."""
+def _ignore(number: int, frame: FrameType | None) -> None:
+    """The watching thread has its wake-up byte already; without a handler none would be written."""
 
 
 def work(
@@ -93,41 +95,43 @@ def work(
     serving: Callable[[str], None] | None = None,
     stepped: Callable[[WorkerState], None] | None = None,
 ) -> Worker:
-    """Run one worker until `stopping(idle)`, with its pages and checkpoints; returns it afterwards.
+    """Run one worker until `stopping(idle)`, with its pages and checkpoints; then return it.
 
-    `next_free`: on a busy address take the next free port; `serving` is told the URL. Raises what
-    `Worker.run` raises, AddressError, TlsError and CheckpointError.
+    `next_free`: if the address is busy, take the next free port; `serving` is called with the URL. `stepped`
+    is called with what is held whenever something was committed, and all of it is. Raises what `Worker.run`
+    raises, AddressError, TlsError and CheckpointError.
     """
     slot = settings.worker.slot or socket.getfqdn()
     classes = [spelled(value) for value in (settings.labels.positive, settings.labels.negative)]
     metrics = Metrics(classes, settings.learner.kind, settings_digest(settings))
     metrics.limits(settings.labels.max_waiting, settings.labels.max_parked)
     logs.configure(log_format, level=log_level, count=metrics.logged)
-    heartbeat = Heartbeat()
-    limits = HealthLimits()
-    address = settings.http.address
-    board = Board(settings.learner.kind) if address else None
-    server = None
-    if board is not None:
-
-        def health() -> Health:
-            return heartbeat.health(limits)
-
-        served = pages(board, settings, slot, metrics, health)
-        server = serve(address, metrics, health, served, tls=tls_of(settings.http), next_free=next_free)
+    heartbeat, insight = Heartbeat(), ModelInsight(metrics)
+    observers: list[Observer] = [metrics, heartbeat, insight]
+    explain, server = (lambda: 0), None
+    if settings.http.address:
+        snapshots = Snapshots(settings.learner.kind, lambda: insight.learned)
+        observers.append(snapshots)
+        explain = snapshots.allowance
+        health = partial(heartbeat.health, HealthLimits())
+        served = pages(snapshots, settings, slot, metrics, health)
+        tls = tls_of(settings.http)
+        server = serve(settings.http.address, metrics, health, served, tls=tls, next_free=next_free)
     with server or nullcontext():
         if server is not None and serving is not None:
             serving(server.url)
+        checkpoints = CheckpointSchedule(log, settings, slot, metrics)
+        observers.append(checkpoints)
+        if stepped is not None:
+            observers.append(CommitHook(stepped))
         worker = Worker(
             log,
             settings,
             slot,
-            metrics=metrics,
-            heartbeat=heartbeat,
-            checkpointing=CheckpointSchedule(log, settings, slot, metrics),
+            observers=Observers(*observers),
+            checkpoints=checkpoints,
             stopping=stopping,
-            board=board,
-            stepped=stepped,
+            explain=explain,
             from_outcomes=from_outcomes,
             interrupted=interrupted,
         )

@@ -5,14 +5,15 @@ from collections import deque
 from collections.abc import Callable
 
 MOST = 10
-"""So many rebuilds within the window are all; one more is one too many."""
+"""Rebuilds allowed within the window."""
 WINDOW_S = 300.0
 FIRST_REST_S = 0.1
 LONGEST_REST_S = 1.0
+FENCED_AGAIN_S = 60.0
 
 
 class GaveUp(Exception):
-    """Too many rebuilds in a short time; the text says why the last one was needed."""
+    """Too many rebuilds in a short time; the text says why the last one was needed (exit code 7)."""
 
 
 class Rebuilds:
@@ -22,11 +23,19 @@ class Rebuilds:
         """`clock` is monotonic, in s."""
         self._clock = clock
         self._times: deque[float] = deque()
+        self._fenced_s: float | None = None
+
+    def refuse_fenced_again(self, error: Exception) -> None:
+        """Raises `error` when it is the second of its kind within a minute: another process works in our slot."""
+        now, before_s = self._clock(), self._fenced_s
+        if before_s is not None and now - before_s < FENCED_AGAIN_S:
+            raise error
+        self._fenced_s = now
 
     def count(self, error: Exception) -> float:
-        """One more, because of `error`; returns how long to rest first, in s. Raises GaveUp.
+        """One more rebuild, because of `error`; returns how long to rest first, in s. Raises GaveUp.
 
-        A broker that restarts fails everything at once; the rebuilds must not be used up in a second.
+        When a broker restarts, everything fails at once; that must not use the rebuilds up within a second.
         """
         now = self._clock()
         self._times.append(now)

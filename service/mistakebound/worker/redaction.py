@@ -1,7 +1,7 @@
-"""Values that must never be written anywhere, known once the settings are read.
+"""Values that must never be written anywhere; they are known once the settings are read.
 
-Masking by a key's name reaches what is shown on purpose. This reaches the rest: a library's message, a
-traceback, a log line. The values are kept for the life of the process; it holds them anyhow.
+Masking by a key's name covers what is shown on purpose. This covers the rest: a library's message, a
+traceback, a log line. The values are kept for the life of the process, which holds them anyway.
 """
 
 import json
@@ -9,7 +9,7 @@ from urllib.parse import quote
 
 MASK = "***"
 SHORTEST = 4
-"""Shorter values would take harmless text with them, and tell what they are by that."""
+"""Shorter values would mask harmless text as well, and give themselves away by that."""
 
 _hidden: dict[str, None] = {}
 

@@ -15,9 +15,9 @@ from mistakebound.settings import Settings
 from mistakebound.worker.assignment import fold_updates
 from mistakebound.worker.checkpoints import restore
 from mistakebound.worker.checkpoints.schedule import CheckpointSchedule
-from mistakebound.worker.health import Heartbeat
 from mistakebound.worker.loop import Worker
 from mistakebound.worker.metrics.metrics import Metrics
+from mistakebound.worker.observers import Observers
 from tests.worker.support.working import Recount, opened, settings_for, stream
 
 PATIENCE_S = 60.0
@@ -29,13 +29,13 @@ def working(settings: Settings, slot: str) -> Iterator[Worker]:
     stop = threading.Event()
     metrics = Metrics(["true", "false"], settings.learner.kind, "digest")
     with open_log(settings) as log:
+        checkpoints = CheckpointSchedule(log, settings, slot, metrics)
         worker = Worker(
             log,
             settings,
             slot,
-            metrics=metrics,
-            heartbeat=Heartbeat(),
-            checkpointing=CheckpointSchedule(log, settings, slot, metrics),
+            observers=Observers(metrics, checkpoints),
+            checkpoints=checkpoints,
             stopping=lambda idle: stop.is_set(),
         )
         thread = threading.Thread(target=worker.run, name=slot)

@@ -64,7 +64,7 @@ class FaultyLog:
 class _FaultySession:
     def __init__(self, log: FaultyLog, session: Session) -> None:
         self._log, self._session = log, session
-        self._told = -1
+        self._announced = -1
         self._owned: tuple[int, ...] = ()
         self._fetched: list[Record] = []
         self._paused: set[tuple[Topic, int]] = set()
@@ -83,16 +83,18 @@ class _FaultySession:
             self._log.shrunk = 3 if fault == "shrink" else 0
         if not self._ready():
             self._fetched += self._session.poll(0.0).records  # nobody writes: waiting would be in vain
-        if self._told != self._log.generation:
+        if self._announced != self._log.generation:
             # Positions stay where they were: a worker that does not seek goes on from a wrong place.
-            self._told = self._log.generation
+            self._announced = self._log.generation
             self._paused.clear()
             whole = tuple(range(self._log.partitions))
             self._owned = whole[:-1] if self._log.shrunk and len(whole) > 1 else whole
-            return Polled(self._told, self._owned, ())
+            return Polled(self._announced, self._owned, ())
         portion = self._ready()[:PORTION]
         self._fetched = [record for record in self._fetched if record not in portion]
-        return Polled(self._told, self._owned, [each for each in portion if each.partition in self._owned])
+        return Polled(
+            self._announced, self._owned, [each for each in portion if each.partition in self._owned]
+        )
 
     def _ready(self) -> list[Record]:
         return [record for record in self._fetched if (record.topic, record.partition) not in self._paused]

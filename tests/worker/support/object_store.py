@@ -20,7 +20,7 @@ START_S, STOP_S = 60.0, 20.0
 PORTS = ("master.port", "volume.port", "filer.port", "s3.port", "admin.port")
 
 
-class Store(NamedTuple):
+class ObjectStore(NamedTuple):
     """A running store with an empty bucket."""
 
     endpoint: str
@@ -53,7 +53,7 @@ class Store(NamedTuple):
 
 
 @contextmanager
-def running(folder: Path) -> Iterator[Store]:
+def running(folder: Path) -> Iterator[ObjectStore]:
     """A store that keeps its data in `folder`, on free ports of 127.0.0.1."""
     (folder / "data").mkdir(parents=True)
     *ports, encrypted = free_ports(2 * len(PORTS) + 1)
@@ -72,7 +72,7 @@ def running(folder: Path) -> Iterator[Store]:
     ]
     quiet = {"AWS_ACCESS_KEY_ID": ACCESS, "AWS_SECRET_ACCESS_KEY": SECRET}
     plain = f"http://127.0.0.1:{ports[PORTS.index('s3.port')]}"
-    store = Store(plain, f"https://127.0.0.1:{encrypted}", authority)
+    store = ObjectStore(plain, f"https://127.0.0.1:{encrypted}", authority)
     with (folder / "log").open("wb") as log:
         process = subprocess.Popen(
             command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, env={**os.environ, **quiet}
@@ -111,13 +111,13 @@ def _certified(folder: Path) -> Path:
     return folder / "authority"
 
 
-def _wait(process: subprocess.Popen[bytes], store: Store, log: Path) -> None:
+def _wait(process: subprocess.Popen[bytes], object_store: ObjectStore, log: Path) -> None:
     """Until something can be put."""
     deadline = time.monotonic() + START_S
     while True:
         try:
-            obstore.put(store.client(), "probe", b"x")
-            obstore.delete(store.client(), "probe")
+            obstore.put(object_store.client(), "probe", b"x")
+            obstore.delete(object_store.client(), "probe")
         except Exception as error:
             if process.poll() is not None or time.monotonic() > deadline:
                 raise RuntimeError(f"the object store did not start: {log.read_text()[-4000:]}") from error

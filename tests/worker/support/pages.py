@@ -2,17 +2,16 @@
 
 from prometheus_client.parser import text_string_to_metric_families
 
-from mistakebound.core.replay.replay import fresh
 from mistakebound.core.reporting.report import Bound
-from mistakebound.settings import Settings
 from mistakebound.worker.metrics.metrics import Metrics
+from tests.worker.support.events import assigned, waiting
 
 
 def worker_page() -> dict[str, set[str]]:
     """Every sample on a worker's page, with the names of its labels."""
     metrics = Metrics(["true", "false"], "perceptron", "digest")
-    metrics.partition(0, fresh(Settings(), 1).totals(0))
-    metrics.lag({("examples", 0): 1})
+    metrics.observe(assigned([0]))
+    metrics.observe(waiting({0: 1}))
     metrics.margin(0.5, 0.25, 0.25)
     metrics.version_space(7)
     metrics.bounds([Bound("Novikoff", 63.5, 41, True, "updates", "R = 1")])
@@ -20,5 +19,5 @@ def worker_page() -> dict[str, set[str]]:
     for family in text_string_to_metric_families(metrics.exposition().decode()):
         for sample in family.samples:
             found.setdefault(sample.name, set()).update(sample.labels)
-    # Definitions of one value by partition appear with it.
+    # Metrics of one value by partition appear with it.
     return found | {"mistakebound_pending_oldest_timestamp_seconds": {"partition"}}

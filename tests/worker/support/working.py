@@ -27,6 +27,8 @@ from mistakebound.worker.checkpoints.schedule import CheckpointSchedule
 from mistakebound.worker.health import Heartbeat
 from mistakebound.worker.loop import Worker
 from mistakebound.worker.metrics.metrics import Metrics
+from mistakebound.worker.metrics.model_insight import ModelInsight
+from mistakebound.worker.observers import CommitHook, Observers
 
 
 def settings_for(url: str = "sqlite::memory:", **sections: Any) -> Settings:
@@ -40,6 +42,11 @@ def settings_for(url: str = "sqlite::memory:", **sections: Any) -> Settings:
             **sections,
         }
     )
+
+
+def settings_on(file: Path, **sections: Any) -> Settings:
+    """The same, on a log in this file."""
+    return settings_for(f"sqlite:{file}", **sections)
 
 
 def altered(settings: Settings, **sections: Any) -> Settings:
@@ -125,16 +132,16 @@ class Run:
     ) -> None:
         self.metrics = Metrics(["true", "false"], settings.learner.kind, "digest")
         self.heartbeat = Heartbeat()
-        self.checkpointing = CheckpointSchedule(log, settings, slot, self.metrics)
+        checkpoints = CheckpointSchedule(log, settings, slot, self.metrics)
+        hooks = () if stepped is None else (CommitHook(stepped),)
+        insight = ModelInsight(self.metrics)
         self.worker = Worker(
             log,
             settings,
             slot,
-            metrics=self.metrics,
-            heartbeat=self.heartbeat,
-            checkpointing=self.checkpointing,
+            observers=Observers(self.metrics, self.heartbeat, insight, checkpoints, *hooks),
+            checkpoints=checkpoints,
             stopping=stopping,
-            stepped=stepped,
             from_outcomes=from_outcomes,
         )
         self.worker.run()

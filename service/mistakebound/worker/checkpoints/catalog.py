@@ -1,13 +1,13 @@
-"""The checkpoints of a group on a shelf: their names, which are kept, which are read.
+"""The checkpoints of a group in a store: their names, which are kept, which are read.
 
 1. The two newest of a slot are kept; the newest valid one wins.
-2. What is truncated, corrupt or foreign is set aside as `*.rejected` with a warning, and the next is tried.
-   Losing all of them loses nothing: a checkpoint is only a shortcut for folding the log.
-3. Workers of other groups and slots may share the shelf. Those of the same group may be read, by a worker
-   that takes a partition over; nobody deletes, renames or numbers another slot's.
-4. Two processes that write as one slot, one of them a predecessor that woke up, never replace each other's.
+2. A checkpoint that is truncated, corrupt or foreign is set aside as `*.rejected` with a warning, and the
+   next is tried. Losing all of them loses nothing: a checkpoint only saves folding the log.
+3. Workers of other groups and slots may share the store. Those of the same group may be read by a worker
+   that takes a partition over; nobody deletes or renames another slot's.
+4. Two processes that write as one slot, such as a predecessor that woke up, never replace each other's.
 
-Not guaranteed: protection against someone who may write to the shelf. (Nothing is ever unpickled.)
+Not guaranteed: protection against someone who may write to the store. (Nothing is ever unpickled.)
 """
 
 import hashlib
@@ -26,13 +26,13 @@ KEPT = 2
 HEAD_BYTES = 262_144
 """Read of a checkpoint to see what it covers: the summary of a thousand partitions takes 40 kB."""
 ATTEMPTS = 20
-"""Numbers tried. Each that is taken means that another writer of the slot has just written one."""
+"""Numbers tried. Each one that is taken means that another writer of the slot has just written a checkpoint."""
 
 _log = structlog.get_logger(__name__)
 
 
 class Name(NamedTuple):
-    """What a checkpoint's name says, in the order that is used: who wrote it and the how-manyth it is."""
+    """What a checkpoint's name says: who wrote it, and its number among the writer's. Sorts as these do."""
 
     owner: str
     sequence: int
@@ -51,7 +51,7 @@ class StoredCheckpoint:
 
 @dataclass(frozen=True, slots=True)
 class Head:
-    """The beginning of a checkpoint: what its writer says of it."""
+    """The beginning of a checkpoint: what its writer says about it."""
 
     name: str
     own: bool
@@ -61,15 +61,15 @@ class Head:
 class Catalog:
     """The checkpoints of one group, written and set aside as one of its slots."""
 
-    def __init__(self, shelf: CheckpointStore, group: str, slot: str) -> None:
-        self.shelf = shelf
+    def __init__(self, store: CheckpointStore, group: str, slot: str) -> None:
+        self.store = store
         self._group = _clean(group) + "_"
         self._own = f"{self._group}{_clean(slot)}_"
 
     def prepare(self) -> None:
-        """Make the shelf ready. Raises CheckpointError."""
-        self.shelf.prepare()
-        self.shelf.sweep()
+        """Make the store ready. Raises CheckpointError."""
+        self.store.prepare()
+        self.store.sweep()
 
     def write(self, payload: bytes, summary: Mapping[str, Any]) -> str:
         """Write the next checkpoint and return its name; durable, and the newest, when this returns.
@@ -79,7 +79,7 @@ class Catalog:
         name = self._create(head(payload, summary), payload)
         with suppress(
             CheckpointError
-        ):  # the new one is safe; a leftover costs space only, and is tried again
+        ):  # the new one is safe; a leftover costs only space, until the next time
             self._sweep()
         return name
 
@@ -89,7 +89,7 @@ class Catalog:
 
     def read(self, name: str) -> StoredCheckpoint:
         """Raises InvalidCheckpointError, FileNotFoundError, OSError, CheckpointError."""
-        content, written_at_s = self.shelf.read(name)
+        content, written_at_s = self.store.read(name)
         payload, summary = parse(content)
         return StoredCheckpoint(name, payload, summary, written_at_s)
 
@@ -97,7 +97,7 @@ class Catalog:
         """This slot's valid ones, newest first; what is not valid is set aside on the way.
 
         A caller that cannot use what it gets calls `set_aside` and takes the next. Raises CheckpointError
-        when the shelf cannot be read.
+        when the store cannot be read.
         """
         for name in self.names():
             try:
@@ -109,39 +109,35 @@ class Catalog:
             else:
                 yield checkpoint
 
-    def newest_valid(self) -> StoredCheckpoint | None:
-        """The newest valid one; None without any. Raises CheckpointError when the shelf is unreadable."""
-        return next(self.valid(), None)
-
     def heads(self) -> Iterator[Head]:
-        """The newest of each slot of the group whose head is whole. Raises CheckpointError."""
+        """The newest checkpoint with a whole head of each slot of the group. Raises CheckpointError."""
         done: set[str] = set()
         for owner, _, name in self._named():
             if owner not in done:
                 with suppress(InvalidCheckpointError, OSError):
-                    summary = summary_of(self.shelf.beginning(name, HEAD_BYTES))
+                    summary = summary_of(self.store.beginning(name, HEAD_BYTES))
                     done.add(owner)
                     yield Head(name, owner == self._own, summary)
 
     def set_aside(self, name: str, reason: str) -> None:
         """Rename a checkpoint that cannot be used to `*.rejected`, so that it is kept but not tried again.
 
-        Another slot's is left where it is: that is for its own writer to do.
+        Another slot's stays where it is: only its own writer may do that.
         """
-        path, aside = self.shelf.where(name), name + REJECTED
+        path, aside = self.store.where(name), name + REJECTED
         if not name.startswith(self._own):
             _log.warning("checkpoint_passed_over", path=path, reason=reason)
             return
         try:
-            self.shelf.rename(name, aside)
+            self.store.rename(name, aside)
         except (OSError, CheckpointError) as error:
             _log.warning("checkpoint_rejected", path=path, reason=reason, left_in_place=str(error))
         else:
-            _log.warning("checkpoint_rejected", path=path, reason=reason, moved_to=self.shelf.where(aside))
+            _log.warning("checkpoint_rejected", path=path, reason=reason, moved_to=self.store.where(aside))
 
     def _named(self) -> list[Name]:
         """The group's, each slot's newest first."""
-        found = (_parts(text) for text in self.shelf.names() if text.startswith(self._group))
+        found = (_parts(text) for text in self.store.names() if text.startswith(self._group))
         return sorted(
             (each for each in found if each is not None), key=lambda each: (each.owner, -each.sequence)
         )
@@ -151,10 +147,10 @@ class Catalog:
             newest = max((each.sequence for each in self._mine()), default=0)
             name = f"{self._own}{newest + 1:012d}{SUFFIX}"
             with suppress(FileExistsError):
-                self.shelf.create(name, beginning, payload)
+                self.store.create(name, beginning, payload)
                 return name
         raise CheckpointError(
-            f"checkpoint.url: {ATTEMPTS} numbers in {self.shelf.where()} were taken while this worker wrote; "
+            f"checkpoint.url: {ATTEMPTS} numbers in {self.store.where()} were taken while this worker wrote; "
             "give each worker a worker.slot of its own"
         )
 
@@ -163,12 +159,12 @@ class Catalog:
 
     def _sweep(self) -> None:
         for name in self.names()[KEPT:]:
-            self.shelf.delete(name)
-        self.shelf.sweep()
+            self.store.delete(name)
+        self.store.sweep()
 
 
 def _parts(text: str) -> Name | None:
-    """None for a name that no worker gave."""
+    """None for a name that no worker would give."""
     owner, _, number = text.removesuffix(SUFFIX).rpartition("_")
     if number.isascii() and number.isdigit() and owner.count("_") == 1:
         return Name(owner + "_", int(number), text)
@@ -176,7 +172,7 @@ def _parts(text: str) -> Name | None:
 
 
 def _clean(name: str) -> str:
-    """A name as part of a file name: no two names give the same, none holds the separator."""
+    """A name as part of a file name: different names stay different, and none contains the separator."""
     quoted = quote(name, safe="").replace("_", "%5F").replace("~", "%7E")
     if len(quoted) <= 80:
         return quoted

@@ -1,8 +1,8 @@
-"""The bytes of a checkpoint, wherever it lies: a head that can be read alone, then the payload.
+"""The bytes of a checkpoint in any store: a head that can be read alone, then the payload.
 
 A line `mistakebound-checkpoint 1`, a line of JSON (`sha256` and `length` of the payload, `summary`), then the
-payload. What is in the payload is `service/mistakebound/core/checkpoint.py`'s affair. The head is not covered by the
-checksum: the summary may choose what to read, never what to believe.
+payload. `service/mistakebound/core/checkpoint.py` says what is in the payload. The head is not covered by the
+checksum: the summary may decide what is read, never what is believed.
 """
 
 import hashlib
@@ -15,7 +15,7 @@ MOST_HEAD_BYTES = 1_048_576
 
 
 class InvalidCheckpointError(Exception):
-    """These bytes are no whole checkpoint. The text says what is wrong with them."""
+    """These bytes are not a whole checkpoint. The text says what is wrong with them."""
 
 
 class Content(NamedTuple):

@@ -1,4 +1,4 @@
-"""Checkpoints in a local folder, or one that machines share.
+"""Checkpoints in a folder, local or shared by several machines.
 
 A file under its final name is whole: temporary file, fsync, link, fsync of the folder. POSIX only: a lock
 on the temporary file tells a live writer from a dead one.
@@ -19,7 +19,7 @@ _NO_LINKS = {errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.E
 
 
 class LocalCheckpointStore:
-    """A `CheckpointStore`; made when it is first needed."""
+    """A `CheckpointStore`. The folder is made when it is first needed."""
 
     def __init__(self, path: str | Path) -> None:
         self._path = Path(path)
@@ -108,7 +108,7 @@ class LocalCheckpointStore:
             path = self._path / f".{uuid.uuid4().hex}{TEMPORARY}"
             file = path.open("xb")
             fcntl.flock(file, fcntl.LOCK_EX)
-            if path.exists():  # else another writer took it for a dead one's before it was locked
+            if path.exists():  # else another writer thought it a dead one's, before it was locked
                 return path, file
             file.close()
 
@@ -121,12 +121,12 @@ class LocalCheckpointStore:
 
 
 def _name(temporary: Path, path: Path) -> None:
-    """Give a file its final name, unless it is taken: a link is made once, a rename would replace."""
+    """Give a file its final name, unless that is taken: a link never replaces a file, a rename would."""
     try:
         os.link(temporary, path)
     except OSError as error:
         if error.errno not in _NO_LINKS:
             raise
-        if path.exists():  # without links two writers may still meet here; either's file is whole
+        if path.exists():  # without links two writers may still race here; either's file is whole
             raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), str(path)) from None
         temporary.replace(path)

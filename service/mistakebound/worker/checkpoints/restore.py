@@ -1,8 +1,9 @@
 """What a worker may start from instead of the log: its own checkpoints, and those of the group's other slots.
 
-1. Nothing here is believed: the log is read on from where a checkpoint stands, and what does not fit is left.
-2. A partition that comes from another worker brings its ledger along, where both use one shelf.
-3. A shelf that is away, slow or full of rubbish costs time, within its timeouts, and nothing else.
+1. Nothing here is trusted: the log is read on from where a checkpoint ends, and what does not fit is left
+   alone.
+2. A partition that comes from another worker brings its ledger along, where both use one store.
+3. A store that is away, slow or full of rubbish costs time, within its timeouts, but nothing else.
 """
 
 import time
@@ -11,30 +12,28 @@ from typing import Any
 
 import structlog
 
-from mistakebound.core.checkpoint import check_belongs, decode_checkpoint
+from mistakebound.core.checkpoint import Checkpoint, check_belongs, decode_checkpoint
 from mistakebound.core.faults import BadSnapshot
-from mistakebound.core.checkpoint import Checkpoint
 from mistakebound.log.protocol import Log, Refused
 from mistakebound.settings import Settings
-from mistakebound.worker.checkpoints import catalog
 from mistakebound.worker.assignment import Frozen, Start
+from mistakebound.worker.checkpoints.catalog import Catalog, Head, StoredCheckpoint
 from mistakebound.worker.checkpoints.envelope import InvalidCheckpointError
-from mistakebound.worker.checkpoints.catalog import Catalog, Head
-from mistakebound.worker.metrics.metrics import Metrics
 from mistakebound.worker.checkpoints.store import CheckpointError
+from mistakebound.worker.metrics.metrics import Metrics
 
 WORTH_RECORDS = 1_000
-"""Records that the log gives faster than a shelf gives a checkpoint."""
+"""Up to so many records are read faster from the log than a checkpoint is from a store."""
 
 _log = structlog.get_logger(__name__)
 
 
 class Restore:
-    """The checkpoints of this log's group, as one slot sees them. Without a shelf there are none."""
+    """The checkpoints of this log's group, as one slot sees them. Without a store there are none."""
 
-    def __init__(self, log: Log, settings: Settings, store: Catalog | None, metrics: Metrics) -> None:
-        self._log, self._settings, self._store, self._metrics = log, settings, store, metrics
-        self._current: catalog.StoredCheckpoint | None = None
+    def __init__(self, log: Log, settings: Settings, catalog: Catalog | None, metrics: Metrics) -> None:
+        self._log, self._settings, self._catalog, self._metrics = log, settings, catalog, metrics
+        self._current: StoredCheckpoint | None = None
 
     def usable(self) -> Iterator[Checkpoint]:
         """Whole checkpoints to start from. The caller rejects one that it cannot use, and takes the next.
@@ -42,13 +41,13 @@ class Restore:
         Another slot's comes first where it is ahead by more than a checkpoint may lag; then our own, the
         newest first.
         """
-        if self._store is None:
+        if self._catalog is None:
             return
         began, topics = time.monotonic(), topic_ids(self._log)
-        for found in self._found(self._store, began):
+        for found in self._read(self._catalog, began):
             self._current = found
             try:
-                checkpoint = self._decoded(found, topics)
+                checkpoint = self._decode(found, topics)
             except BadSnapshot as error:
                 self.reject(str(error))
                 continue
@@ -56,41 +55,41 @@ class Restore:
             yield checkpoint
 
     def reject(self, reason: str) -> None:
-        """Set the checkpoint that `usable` gave last aside, if it is our own; the log is the truth."""
-        if self._store is not None and self._current is not None:
-            self._store.set_aside(self._current.name, reason)
+        """Set aside the checkpoint that `usable` gave last, if it is our own; the log is the truth."""
+        if self._catalog is not None and self._current is not None:
+            self._catalog.set_aside(self._current.name, reason)
 
     def ledgers(self, starts: Mapping[int, Start]) -> dict[int, Frozen]:
-        """Ledgers of partitions in any slot's checkpoints, where they spare enough reading from `starts`."""
-        if self._store is None or not starts:
+        """Ledgers from any slot's checkpoint, where they save enough reading from `starts` on."""
+        if self._catalog is None or not starts:
             return {}
         found: dict[int, Frozen] = {}
         try:
-            chosen = _chosen(self._heads(self._store, time.monotonic()), starts)
+            chosen = _choose(self._heads(self._catalog, time.monotonic()), starts)
             topics = topic_ids(self._log) if chosen else {}
             for name, partitions in chosen.items():
-                for p, frozen in self._borrowed(self._store, name, topics).items():
+                for p, frozen in self._borrow(self._catalog, name, topics).items():
                     if p in partitions:
                         found[p] = frozen
         except CheckpointError as error:
-            self._unreadable(error)
+            self._report_unreadable(error)
         return found
 
-    def _found(self, store: Catalog, began: float) -> Iterator[catalog.StoredCheckpoint]:
+    def _read(self, catalog: Catalog, began: float) -> Iterator[StoredCheckpoint]:
         try:
-            farther = self._farther(list(self._heads(store, began)))
+            farther = self._farther(list(self._heads(catalog, began)))
             if farther is not None:
                 try:
-                    yield store.read(farther)
+                    yield catalog.read(farther)
                 except (InvalidCheckpointError, OSError) as error:
-                    store.set_aside(farther, str(error))
-            yield from store.valid()
+                    catalog.set_aside(farther, str(error))
+            yield from catalog.valid()
         except CheckpointError as error:
-            self._unreadable(error)
+            self._report_unreadable(error)
 
-    def _heads(self, store: Catalog, began: float) -> Iterator[Head]:
-        """As many as can be read in the time that one answer may take."""
-        for found in store.heads():
+    def _heads(self, catalog: Catalog, began: float) -> Iterator[Head]:
+        """As many as can be read in the time that one call may take."""
+        for found in catalog.heads():
             yield found
             if time.monotonic() - began > self._settings.checkpoint.timeout.total_seconds():
                 _log.warning("checkpoints_slow", read_until=found.name)
@@ -104,21 +103,21 @@ class Restore:
         lag = self._settings.checkpoint.every_updates if own != (0, 0) else 0
         return name if epoch > own[0] or (epoch == own[0] and updates > own[1] + lag) else None
 
-    def _borrowed(self, store: Catalog, name: str, topics: Mapping[str, str]) -> dict[int, Frozen]:
+    def _borrow(self, catalog: Catalog, name: str, topics: Mapping[str, str]) -> dict[int, Frozen]:
         try:
-            found = self._decoded(store.read(name), topics)
+            found = self._decode(catalog.read(name), topics)
         except (InvalidCheckpointError, BadSnapshot, OSError) as error:
-            store.set_aside(name, str(error))
+            catalog.set_aside(name, str(error))
             return {}
         return {p: Frozen(found.model.epoch, ledger) for p, ledger in found.ledgers.items()}
 
-    def _decoded(self, found: catalog.StoredCheckpoint, topics: Mapping[str, str]) -> Checkpoint:
+    def _decode(self, found: StoredCheckpoint, topics: Mapping[str, str]) -> Checkpoint:
         """Raises BadSnapshot."""
         checkpoint = decode_checkpoint(found.payload)
         check_belongs(checkpoint, self._settings.group, topics, self._log.partitions)
         return checkpoint
 
-    def _unreadable(self, error: CheckpointError) -> None:
+    def _report_unreadable(self, error: CheckpointError) -> None:
         _log.warning("checkpoints_unreadable", error=str(error))
         self._metrics.checkpoints_unreadable()
 
@@ -143,15 +142,15 @@ def topic_ids(log: Log) -> dict[str, str]:
 
 
 def _version(found: Head) -> tuple[int, int]:
-    """(epoch, updates folded), as the summary has them; nothing is believed of a summary but its order."""
+    """(epoch, updates folded) as the summary says. It only decides what is read first."""
     match found.summary:
         case {"epoch": int(epoch), "updates": [*counts]} if all(isinstance(each, int) for each in counts):
             return epoch, sum(counts)
     return 0, 0
 
 
-def _chosen(heads: Iterator[Head], starts: Mapping[int, Start]) -> dict[str, set[int]]:
-    """The checkpoints to read -> the partitions to take from each: for each partition the farthest."""
+def _choose(heads: Iterator[Head], starts: Mapping[int, Start]) -> dict[str, set[int]]:
+    """The checkpoints to read -> the partitions to take from each: for each partition the one that is furthest on."""
     best: dict[int, tuple[int, str]] = {}
     for found in heads:
         ledgers: object = found.summary.get("ledgers")

@@ -1,8 +1,9 @@
 """Checkpoints in an object store that speaks S3. The only importer of obstore.
 
 A put is whole or not there, and is made only where the name is free. Each call ends within its time: no
-attempt begins in the last two thirds of it, and none takes longer than these. Credentials, region and endpoint come from the environment
-(`AWS_ACCESS_KEY_ID`, `AWS_ENDPOINT_URL` ..., or the instance's or pod's role) and are never shown.
+attempt begins in the last two thirds of it, and none takes longer than these. Credentials, region and
+endpoint come from the environment (`AWS_ACCESS_KEY_ID`, `AWS_ENDPOINT_URL` ..., or the role of the instance
+or pod), and are never shown.
 """
 
 import os
@@ -19,7 +20,8 @@ from mistakebound.worker.checkpoints.store import SUFFIX, CheckpointError
 
 CONNECT_S = 5.0
 RETRIES = 2
-MOST_TOLD = 300
+MOST_CHARACTERS = 300
+"""Of the library's message."""
 
 _T = TypeVar("_T")
 
@@ -28,7 +30,7 @@ class S3CheckpointStore:
     """A `CheckpointStore`. The bucket itself must exist."""
 
     def __init__(self, bucket: str, prefix: str, timeout_s: float) -> None:
-        """Nothing is asked of the store. Raises CheckpointError where the environment is no configuration."""
+        """Nothing is asked of the store. Raises CheckpointError where the environment does not configure it."""
         self._bucket, self._prefix, self._timeout_s = bucket, prefix, timeout_s
         try:
             self._store = S3Store(
@@ -41,10 +43,10 @@ class S3CheckpointStore:
                 retry_config={"max_retries": RETRIES, "retry_timeout": timedelta(seconds=timeout_s / 3)},
             )
         except (BaseError, ValueError) as error:
-            raise self._unusable(_told(error)) from None
+            raise self._unusable(_first_line(error)) from None
 
     def prepare(self) -> None:
-        """A store may be away when the work begins: the first call that needs it tells."""
+        """Nothing: the store may be away when the work begins, and the first call that needs it finds out."""
 
     def probe(self) -> None:
         name = f".{uuid.uuid4().hex}.tmp"
@@ -87,7 +89,7 @@ class S3CheckpointStore:
         self._ask(lambda: obstore.rename(self._store, self._key(name), self._key(to)))
 
     def sweep(self) -> None:
-        """A put that was cut off is nowhere."""
+        """Nothing: a put that was cut off leaves nothing behind."""
 
     def where(self, name: str = "") -> str:
         return f"s3://{self._bucket}/{self._key(name)}"
@@ -99,11 +101,11 @@ class S3CheckpointStore:
         try:
             return call()
         except FileNotFoundError as error:
-            raise FileNotFoundError(_told(error)) from None
+            raise FileNotFoundError(_first_line(error)) from None
         except AlreadyExistsError as error:
-            raise FileExistsError(_told(error)) from None
+            raise FileExistsError(_first_line(error)) from None
         except BaseError as error:
-            raise self._unusable(_told(error)) from None
+            raise self._unusable(_first_line(error)) from None
 
     def _unusable(self, reason: str) -> CheckpointError:
         return CheckpointError(
@@ -114,13 +116,13 @@ class S3CheckpointStore:
 
 
 def _unencrypted(environment: Mapping[str, str]) -> bool:
-    """Whether the endpoint that is set asks for it by its own scheme."""
+    """Whether the endpoint's own scheme asks for it."""
     return any(
         name.startswith("AWS_ENDPOINT") and url.startswith("http://") for name, url in environment.items()
     )
 
 
-def _told(error: Exception) -> str:
+def _first_line(error: Exception) -> str:
     """The first line of what the library says. The rest repeats it for programmers, or is the store's page."""
     text: Any = str(error).split("\n", 1)[0]
-    return str(text).split(": <", 1)[0][:MOST_TOLD].rstrip()
+    return str(text).split(": <", 1)[0][:MOST_CHARACTERS].rstrip()

@@ -4,19 +4,19 @@ import time
 
 import structlog
 
-from mistakebound.core.checkpoint import encode_checkpoint, freeze, settings_digest, FORMAT
-from mistakebound.core.checkpoint import Checkpoint
+from mistakebound.core.checkpoint import FORMAT, Checkpoint, encode_checkpoint, freeze, settings_digest
 from mistakebound.log.protocol import Log
 from mistakebound.settings import Settings
 from mistakebound.worker.assignment import WorkerState, epochs_of
 from mistakebound.worker.checkpoints.catalog import Catalog
-from mistakebound.worker.metrics.metrics import Metrics
 from mistakebound.worker.checkpoints.open_store import open_store
 from mistakebound.worker.checkpoints.restore import Restore, summary_of, topic_ids
-from mistakebound.worker.checkpoints.writer import CheckpointWriter, Written
+from mistakebound.worker.checkpoints.writer import CheckpointWriter
+from mistakebound.worker.metrics.metrics import Metrics
+from mistakebound.worker.observers import Event, Settled, StepCommitted
 
 FINISH_S = 4.0
-"""How long a drain waits for the shelf: less than the drain itself is given."""
+"""How long a drain waits for the store: less than the drain itself is given."""
 
 _log = structlog.get_logger(__name__)
 
@@ -24,16 +24,16 @@ _log = structlog.get_logger(__name__)
 class CheckpointSchedule:
     """Writes after enough updates, or enough time with any step in it; at most one is lost, and only time.
 
-    What it writes is taken between two steps; writing it is another thread's work. A shelf that can no longer
-    be written to is a warning and a metric, not the end of the work.
+    It observes the loop. What it writes is taken between two steps; writing it is another thread's work. A
+    store that can no longer be written to is a warning and a metric, not the end of the work.
     """
 
     def __init__(self, log: Log, settings: Settings, slot: str, metrics: Metrics) -> None:
-        """Raises CheckpointError when a folder cannot be written to at the start; a store may be away."""
+        """Raises CheckpointError when a folder cannot be written to at the start; an object store may be away."""
         self._settings, self._metrics, self._log = settings, metrics, log
-        self._checkpoints: Catalog | None = None
-        self._writing: CheckpointWriter | None = None
-        self._under_way = (0, 0)
+        self._catalog: Catalog | None = None
+        self._writer: CheckpointWriter | None = None
+        self._being_written = (0, 0)
         """Updates and steps that are new in the one being written."""
         self._updates = 0
         self._steps = 0
@@ -41,60 +41,60 @@ class CheckpointSchedule:
         self._began_s = time.monotonic()
         rules = settings.checkpoint
         if rules.url:
-            shelf = open_store(rules.url, rules.timeout.total_seconds())
-            self._checkpoints = Catalog(shelf, settings.group, slot)
-            self._checkpoints.prepare()
-        self.shortcuts = Restore(log, settings, self._checkpoints, metrics)
+            store = open_store(rules.url, rules.timeout.total_seconds())
+            self._catalog = Catalog(store, settings.group, slot)
+            self._catalog.prepare()
+        self.restore = Restore(log, settings, self._catalog, metrics)
 
-    def committed(self, updates: int) -> None:
-        """A transaction was committed, with so many updates."""
-        self._updates += updates
-        self._steps += 1
-        self._metrics.checkpoint_pending(self._updates)
-
-    def consider(self, held: WorkerState | None) -> None:
-        """Begin one if it is time and none is under way. All that is held must be committed."""
-        self._collect(0.0)
-        rules = self._settings.checkpoint
-        overdue = time.monotonic() - self._began_s >= rules.every.total_seconds()
-        enough = self._updates >= rules.every_updates and not self._failing
-        if self._writing is None and (enough or (self._steps > 0 and overdue)):
-            self._begin(held)
+    def observe(self, event: Event) -> None:
+        """Count what is new; begin to write, if it is time and no write is under way."""
+        match event:
+            case StepCommitted(facts=facts):
+                self._updates += sum(facts.updates.values())
+                self._steps += 1
+                self._metrics.checkpoint_pending(self._updates)
+            case Settled(held=held):
+                self._collect(0.0)
+                rules = self._settings.checkpoint
+                overdue = time.monotonic() - self._began_s >= rules.every.total_seconds()
+                enough = self._updates >= rules.every_updates and not self._failing
+                if self._writer is None and (enough or (self._steps > 0 and overdue)):
+                    self._begin(held)
 
     def finish(self, held: WorkerState | None) -> None:
         """Write one, if anything happened since the last, and wait for it: 4 s at most."""
         deadline = time.monotonic() + FINISH_S
         self._collect(FINISH_S)
-        if self._writing is None:
+        if self._writer is None:
             self._begin(held)
             self._collect(max(0.0, deadline - time.monotonic()))
-        if self._writing is not None:
+        if self._writer is not None:
             _log.warning("checkpoint_abandoned", after_s=FINISH_S, updates=self._updates)
             self._metrics.checkpoint_failed()
 
     def _begin(self, held: WorkerState | None) -> None:
-        if self._checkpoints is None or held is None or self._steps == 0:
+        if self._catalog is None or held is None or self._steps == 0:
             return
         self._began_s = time.monotonic()
-        self._under_way = self._updates, self._steps
+        self._being_written = self._updates, self._steps
         made = self._checkpoint(held)
-        self._writing = CheckpointWriter(self._checkpoints, encode_checkpoint(made), summary_of(made))
+        self._writer = CheckpointWriter(self._catalog, encode_checkpoint(made), summary_of(made))
 
     def _collect(self, wait_s: float) -> None:
         """See how the write under way has ended, if it has."""
-        if self._writing is None:
+        if self._writer is None:
             return
-        ended: Written | None = self._writing.ended(wait_s)
+        ended = self._writer.wait_for_end(wait_s)
         if ended is None:
             return
-        self._writing = None
+        self._writer = None
         if ended.error is not None:
             _log.warning("checkpoint_failed", error=str(ended.error))
             self._metrics.checkpoint_failed()
             self._failing = True  # the next attempt waits its time, whatever the updates
             return
         self._failing = False
-        updates, steps = self._under_way
+        updates, steps = self._being_written
         self._updates, self._steps = self._updates - updates, self._steps - steps
         self._metrics.checkpointed(ended.duration_s, ended.bytes, ended.at_s)
         self._metrics.checkpoint_pending(self._updates)

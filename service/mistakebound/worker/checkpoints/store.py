@@ -1,7 +1,7 @@
-"""Where checkpoints lie: a local folder or an object store, named by one URL.
+"""Where checkpoints are kept: a folder or an object store, named by one URL.
 
-A path or `file:///path` is a folder (`folder.py`), `s3://bucket/prefix` an object store that speaks S3
-(`bucket.py`). `tests/worker/test_stores.py` checks on each what `CheckpointStore` promises.
+A path or `file:///path` is a folder (`local.py`), `s3://bucket/prefix` an object store that speaks S3
+(`s3.py`). `tests/worker/checkpoints/test_stores.py` checks on each what `CheckpointStore` promises.
 """
 
 from typing import NamedTuple, Protocol
@@ -12,25 +12,25 @@ SUFFIX, REJECTED = ".checkpoint", ".rejected"
 
 
 class CheckpointError(Exception):
-    """The shelf cannot be used, or did not answer in time. The text names it and the remedy."""
+    """The store cannot be used, or did not answer in time. The text names it and the remedy."""
 
 
 class CheckpointStore(Protocol):
     """A flat set of names with their bytes. Methods may be called from several threads.
 
     1. What is under a name is whole, and durable when `create` returns.
-    2. A name is created once: who comes second is told, whichever process or machine it is.
-    3. Each call ends: at once where the folder is, within the timeout where a store is asked.
+    2. A name is created once: whoever comes second gets an error, whichever process or machine it is.
+    3. Each call ends: as soon as the file system answers, or within the timeout of an object store.
 
-    All raise CheckpointError when the shelf itself is the trouble.
+    All raise CheckpointError when the store itself is the trouble.
     """
 
     def prepare(self) -> None:
-        """Make the shelf ready before the work begins."""
+        """Make the store ready before the work begins."""
         ...
 
     def probe(self) -> None:
-        """Write something and take it away again."""
+        """Write something and delete it again."""
         ...
 
     def names(self) -> list[str]:
@@ -50,11 +50,11 @@ class CheckpointStore(Protocol):
         ...
 
     def create(self, name: str, head: bytes, payload: bytes) -> None:
-        """Put both, one after the other, under a new name. Raises FileExistsError where it is taken."""
+        """Write both, one after the other, under a new name. Raises FileExistsError where it is taken."""
         ...
 
     def delete(self, name: str) -> None:
-        """Delete it; a missing name is none too many."""
+        """Delete it; a missing name is no error."""
         ...
 
     def rename(self, name: str, to: str) -> None:
@@ -62,11 +62,11 @@ class CheckpointStore(Protocol):
         ...
 
     def sweep(self) -> None:
-        """Delete what writers that died have left half-written."""
+        """Delete what writers left half-written when they died."""
         ...
 
     def where(self, name: str = "") -> str:
-        """The shelf, or what lies on it, as people name it."""
+        """The store, or what is in it, as people name it."""
         ...
 
 
@@ -95,12 +95,10 @@ def place_of(url: str) -> Place:
             return Place(parts.netloc, parts.path.strip("/"))
         case "s3":
             raise ValueError("the bucket is missing")
-    raise ValueError(f"checkpoints cannot lie at {parts.scheme}://")
-
-
+    raise ValueError(f"checkpoints cannot be kept at {parts.scheme}://")
 
 
 def split(text: str) -> tuple[str, str]:
-    """A checkpoint's path or URL as the shelf's and the name on it."""
+    """A checkpoint's path or URL as the store's URL and the name in it."""
     place, slash, name = text.rpartition("/")
     return (place or "/", name) if slash else (".", name)

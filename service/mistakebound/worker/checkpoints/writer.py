@@ -1,4 +1,4 @@
-"""One checkpoint at a time, written in a thread of its own: a slow shelf must not hold up a step."""
+"""One checkpoint at a time, written in a thread of its own: a slow store must not hold up a step."""
 
 import threading
 import time
@@ -20,17 +20,17 @@ class Written(NamedTuple):
 
 
 class CheckpointWriter:
-    """A write that has begun. A process that ends takes the thread with it; the shelf then holds no part."""
+    """A write that has begun. A process that ends takes the thread with it; the store then holds no part of it."""
 
-    def __init__(self, checkpoints: Catalog, payload: bytes, summary: Mapping[str, Any]) -> None:
+    def __init__(self, catalog: Catalog, payload: bytes, summary: Mapping[str, Any]) -> None:
         self._ended: Written | BaseException | None = None
         self._thread = threading.Thread(
-            target=self._write, args=(checkpoints, payload, summary), name="checkpoint", daemon=True
+            target=self._write, args=(catalog, payload, summary), name="checkpoint", daemon=True
         )
         self._thread.start()
 
-    def ended(self, wait_s: float = 0.0) -> Written | None:
-        """How it ended, waited for so long; None while it has not."""
+    def wait_for_end(self, wait_s: float) -> Written | None:
+        """How it ended, waited for at most so long; None while it has not."""
         self._thread.join(wait_s)
         if self._thread.is_alive():
             return None
@@ -38,13 +38,13 @@ class CheckpointWriter:
             raise self._ended
         return self._ended
 
-    def _write(self, checkpoints: Catalog, payload: bytes, summary: Mapping[str, Any]) -> None:
+    def _write(self, catalog: Catalog, payload: bytes, summary: Mapping[str, Any]) -> None:
         began = time.monotonic()
         error: CheckpointError | None = None
         try:
-            checkpoints.write(payload, summary)
-        except CheckpointError as away:
-            error = away
+            catalog.write(payload, summary)
+        except CheckpointError as failure:
+            error = failure
         except BaseException as bug:  # noqa: BLE001 - raised again by the thread that asks
             self._ended = bug
             return

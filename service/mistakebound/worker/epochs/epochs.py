@@ -1,7 +1,7 @@
-"""The epoch that a log is in: what fixed every result so far, and must be what is set now.
+"""The epoch that a log is in: its settings fixed every result so far, and must not have changed.
 
 The first worker begins epoch 1 in all partitions of `updates`, in one fenced transaction. Afterwards a
-worker whose settings differ is refused; an epoch is never changed in place. `worker/reset.py` begins the
+worker whose settings differ is refused; an epoch is never changed in place. `reset.py` begins the
 next one.
 """
 
@@ -22,7 +22,7 @@ REST_S = 1.0
 
 def begin_first(log: Log, settings: Settings) -> None:
     """Begin epoch 1 where `updates` holds no record. Raises Refused when others keep coming in between,
-    where topics are missing, or where `updates` was made anew."""
+    where topics are missing, or where `updates` was made again."""
     partitions = log.partitions
 
     def decide() -> Sequence[Outgoing]:
@@ -38,8 +38,8 @@ def begin_first(log: Log, settings: Settings) -> None:
         try:
             log.exclusively(decide)
         except Fenced:
-            # Another worker was quicker, or is at it. Those that start at once would shut each other out again
-            # and again if they came back at the same moment.
+            # Another worker was quicker, or is still at it. Workers that start together would fence each
+            # other again and again if they all came back at the same moment.
             time.sleep(random.uniform(0, REST_S))  # noqa: S311
     if not _begun(log):
         raise Refused(f"no epoch could be begun in {ATTEMPTS} attempts: other workers keep coming in between")
@@ -54,7 +54,7 @@ def _refuse_worked(log: Log) -> None:
     for p in range(log.partitions):
         if newest_record(log, "outcomes", p) is not None:
             raise Refused(
-                f"`updates` holds nothing, but outcomes-{p} holds work: `updates` was deleted, or made anew; "
+                f"`updates` holds nothing, but outcomes-{p} holds work: `updates` was deleted, or made again; "
                 "restore it, or take another log.prefix and replay the inputs there"
             )
 
@@ -89,7 +89,7 @@ def newest_epochs(log: Log) -> list[Epoch]:
 
 
 def _newest(log: Log) -> tuple[int, Record | None]:
-    """The partition of `updates` that is quickest to search, and its newest record."""
+    """The shortest partition of `updates`, and its newest record."""
     partition = min(range(log.partitions), key=lambda p: log.high_watermark("updates", p))
     return partition, newest_record(log, "updates", partition)
 

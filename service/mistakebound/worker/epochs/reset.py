@@ -1,8 +1,8 @@
-"""The next epoch: what it would change, and its beginning, in one transaction that shuts out older work.
+"""The next epoch: what it would change, and how it begins, in one transaction that shuts out older work.
 
 The group's only member writes the epoch's record to every partition of `updates` and, in the same
-transaction, the positions as they are. A worker that was paused before is of an older generation: it can
-commit nothing any more. Nothing is deleted; what the older epochs were stays in the log.
+transaction, the positions as they are. A worker that was paused before is of an older generation: it
+cannot commit any more. Nothing is deleted; what the older epochs were stays in the log.
 """
 
 import time
@@ -27,7 +27,7 @@ from mistakebound.settings import Settings
 
 SLOT = "reset"
 ATTEMPTS = 4
-"""A worker that was shut out joins again once; then it ends."""
+"""A worker that was fenced joins again once, then ends."""
 POLL_S = 0.5
 LEAVE_S = 5.0
 _WORK: tuple[Topic, ...] = ("predictions", "outcomes")
@@ -68,7 +68,7 @@ class Plan:
         return changes(self.follows.settings, self.begins.settings)
 
     def given_up(self) -> Mapping[int, Sequence[int]]:
-        """Epoch -> how many updates of each partition count now, and would not in the next epoch."""
+        """Epoch -> how many updates of each partition count now and would no longer count in the next epoch."""
         own = self.history.updates[self.follows.epoch]
         nothing = [0] * len(own)
         now = _counting(self.history, self.follows, own)
@@ -111,7 +111,7 @@ def history(log: Log) -> History | None:
 
 
 def planned(log: Log, settings: Settings, base: Base | None) -> Plan | None:
-    """The plan for an epoch of these settings; None where no epoch has begun, and none needs to follow.
+    """The plan for an epoch of these settings; None where no epoch has begun yet, so that none can follow.
 
     `base.epoch` 0 means the epoch that is going on. Raises Refused where it cannot be, BadLog, Unreachable.
     """
@@ -135,14 +135,14 @@ def _must_exist(base: Base, found: History, partitions: int) -> None:
         raise Refused(f"there is no epoch {base.epoch} to start from; there are: {listed}")
     if len(base.updates) != partitions:
         raise Refused(
-            f"the version {_spelled(base)} speaks of {len(base.updates)} partitions, the log has {partitions}; "
+            f"the version {_render(base)} names {len(base.updates)} partitions, the log has {partitions}; "
             "give one number of updates for each, such as `--to " + ",".join(["0"] * partitions) + "`"
         )
     there = found.updates[base.epoch]
     for p, (wanted, most) in enumerate(zip(base.updates, there, strict=True)):
         if wanted > most:
             raise Refused(
-                f"the version {_spelled(base)} goes beyond what exists: partition {p} has {most} updates of "
+                f"the version {_render(base)} goes beyond what exists: partition {p} has {most} updates of "
                 f"epoch {base.epoch}, not {wanted}"
             )
 
@@ -163,7 +163,7 @@ def _must_be_readable(log: Log, settings: Settings, plan: Plan) -> None:
         raise Refused(f"{error}{listed}") from None
 
 
-def _spelled(base: Base) -> str:
+def _render(base: Base) -> str:
     return f"{base.epoch}:{','.join(map(str, base.updates))}"
 
 
@@ -175,14 +175,11 @@ def execute(log: Log, settings: Settings, plan: Plan, wait_s: float) -> None:
     """
 
     def begin(session: Session, generation: int, positions: Positions, again: bool) -> None:
-        now = planned(log, settings, plan.begins.base)
-        if now is not None and again and now.follows == plan.begins:
-            return  # the attempt before was committed, only its answer was lost
-        if now is None or now.follows != plan.follows:
-            raise Refused("another epoch has begun since the plan was made; look at the plan again")
-        value = encode(now.begins)
+        if _has_begun(log, plan.begins, plan.follows, again=again):
+            return
+        value = encode(plan.begins)
         records = [Outgoing("updates", p, None, value) for p in range(log.partitions)]
-        write(log, session, generation, records, plan.follows, now.begins, positions)
+        write(log, session, generation, records, plan.follows, plan.begins, positions)
 
     as_only_member(log, settings, wait_s, begin)
 
@@ -190,10 +187,10 @@ def execute(log: Log, settings: Settings, plan: Plan, wait_s: float) -> None:
 def as_only_member(
     log: Log, settings: Settings, wait_s: float, act: Callable[[Session, int, Positions, bool], None]
 ) -> None:
-    """Join the group, be sure to own every partition, and `act(session, generation, positions, again)`.
+    """Join the group, make sure to own every partition, and call `act(session, generation, positions, again)`.
 
-    `again`: an attempt before may have been committed, with only its answer lost. Raises what `act` raises,
-    and Fenced, TransactionFailed when others keep coming in between.
+    `again`: an earlier attempt may have been committed although its answer was lost. Raises what `act`
+    raises, and Fenced, TransactionFailed when others keep coming in between.
     """
     for attempt in range(ATTEMPTS):
         session = log.join(SLOT)
@@ -207,13 +204,13 @@ def as_only_member(
             if attempt == ATTEMPTS - 1:
                 raise
         except StaleGeneration:
-            raise Refused("another worker joined the group meanwhile: stop it, and try again") from None
+            raise Refused("another worker joined the group meanwhile: stop it, then try again") from None
         finally:
             session.close(LEAVE_S)
 
 
 def alone(session: Session, partitions: int, wait_s: float) -> int:
-    """The generation in which all partitions are ours. Raises Refused when they are not in time."""
+    """The generation in which we own all partitions. Raises Refused when that does not come about in time."""
     deadline = time.monotonic() + wait_s
     while True:
         polled = session.poll(POLL_S)
@@ -227,12 +224,12 @@ def alone(session: Session, partitions: int, wait_s: float) -> int:
 
 
 def must_not_be_lost(log: Log, settings: Settings) -> None:
-    """Raises Refused where work was done and the group's positions are lost."""
+    """Raises Refused where there is work in the outputs but the group's positions are lost."""
     check_positions(log, settings, log.group_positions())
 
 
 def check_positions(log: Log, settings: Settings, positions: Positions) -> None:
-    """As `must_not_be_lost`, for positions at hand."""
+    """As `must_not_be_lost`, for positions that were read already."""
     for p, position in positions.items():
         if position is None and any(newest_record(log, topic, p) is not None for topic in _WORK):
             raise Refused(
@@ -251,22 +248,27 @@ def write(
     newest: Epoch,
     positions: Positions,
 ) -> None:
-    """Write records, the last of which begin the epoch `newest` after `follows`, with the positions as they are."""
+    """Write records, of which the last begin the epoch `newest` after `follows`, with the positions unchanged."""
     known = {p: position for p, position in positions.items() if position is not None}
     if known:
         session.commit(Transaction(records, known), generation)
         return
 
-    # No work yet, so there is no position to fence with. Older generations are shut out all the same.
+    # No work yet, so there is no position to fence with; older generations must be shut out all the same.
     def decide() -> Sequence[Outgoing]:
         if session.poll(0.0).generation != generation:
             raise StaleGeneration("the group has moved on")
-        found = history(log)
-        last = None if found is None else found.newest
-        if last == newest:
-            return ()  # the attempt before was committed, only its answer was lost
-        if last != follows:
-            raise Refused("another epoch has begun since the plan was made; look at the plan again")
-        return records
+        return () if _has_begun(log, newest, follows) else records
 
     log.exclusively(decide)
+
+
+def _has_begun(log: Log, begins: Epoch, follows: Epoch | None, *, again: bool = True) -> bool:
+    """Whether an earlier attempt was committed and only its answer was lost. Raises Refused where the log has moved on."""
+    found = history(log)
+    newest = None if found is None else found.newest
+    if again and newest == begins:
+        return True
+    if newest != follows:
+        raise Refused("another epoch has begun since the plan was made; look at the plan again")
+    return False

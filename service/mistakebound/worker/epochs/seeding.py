@@ -1,9 +1,9 @@
-"""Starting warm: labelled data learned from beforehand, in an epoch of its own on which the next one is based.
+"""A warm start: labelled data learned beforehand, in an epoch of its own on which the next one is based.
 
 One transaction of the group's only member holds the seed epoch's record, its updates (marked `seed`), the
 record of the epoch that goes on from them, and the positions as they are. So the next epoch's n, clock and
-tallies begin at nothing, no seed is ever counted as a mistake or as an update of the stream, and whoever folds
-the log, or is paused meanwhile, meets only what a `reset` to a version is. What was learned before stays.
+tallies begin at zero, and no seed is ever counted as a mistake or as an update of the stream. Whoever folds
+the log, or is paused meanwhile, sees no more than a `reset` to a version. What was learned before stays.
 """
 
 from collections.abc import Iterable, Sequence
@@ -14,19 +14,19 @@ from msgspec.structs import replace
 from mistakebound.core.ledger.ledger import Ledger
 from mistakebound.core.messages.schema import FORMAT, Base, Epoch, Update, encode, read_update
 from mistakebound.core.model.fold import Fold
-from mistakebound.core.records import OUTPUTS, Outgoing, Record
+from mistakebound.core.records import Outgoing, Record
 from mistakebound.core.replay.replay import Row, replay_rows
-from mistakebound.core.step.sizes import SizeLimits
 from mistakebound.core.step.state import State
 from mistakebound.core.step.step import Step
 from mistakebound.log.protocol import Log, Refused, Session
 from mistakebound.settings import Settings
+from mistakebound.worker.assignment import size_limits
 from mistakebound.worker.epochs.epochs import refuse_changed
 from mistakebound.worker.epochs.reset import History, Positions, as_only_member, history, write
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class SeedPlan:
     """What would be written."""
 
     history: History | None
@@ -36,7 +36,7 @@ class Plan:
     updates: Sequence[Sequence[Update]]
     """Of each partition."""
     labelled: int
-    """Rows that were learned from, or were right already."""
+    """Rows that were learned from, or predicted correctly already."""
     unread: int
     """Rows that could not be read, or whose id came twice."""
 
@@ -50,8 +50,8 @@ class Plan:
         return found
 
 
-def planned(log: Log, settings: Settings, rows: Iterable[Row]) -> Plan:
-    """Learn from the rows, one by one at zero delay, after what the log's model has learned already.
+def planned(log: Log, settings: Settings, rows: Iterable[Row]) -> SeedPlan:
+    """Learn from the rows, one by one and without delay, on top of what the log's model has learned already.
 
     Raises Refused where the log's epoch has other settings; BadLog, Unreachable.
     """
@@ -71,25 +71,30 @@ def planned(log: Log, settings: Settings, rows: Iterable[Row]) -> Plan:
     fold.must_be_whole()
     updates: list[list[Update]] = [[] for _ in range(partitions)]
 
-    def taken(step: Step) -> None:
+    def collect(step: Step) -> None:
         for one in step.transaction.outputs:
             if one.topic == "updates":
                 update = read_update(Record(one.topic, one.partition, 0, 0, one.key, one.value))
                 assert isinstance(update, Update)
                 updates[one.partition].append(replace(update, seed=True))
 
-    limits = SizeLimits(**{topic.replace("-", "_"): log.max_record_bytes(topic) for topic in OUTPUTS})
     ledgers = {p: Ledger(settings.labels) for p in range(partitions)}
     fold.model.begin()
-    replay_rows(rows, settings, partitions, taken=taken, state=State(settings, fold.model, ledgers, limits))
+    replay_rows(
+        rows,
+        settings,
+        partitions,
+        taken=collect,
+        state=State(settings, fold.model, ledgers, size_limits(log)),
+    )
     examples = [ledger.tallies.life.examples for ledger in ledgers.values()]
     labelled = sum(one["labelled"] for one in examples)
     begins = Epoch(seeds.epoch + 1, FORMAT, seeds.settings, Base(seeds.epoch, [len(one) for one in updates]))
     consumed = sum(one["consumed"] for one in examples)
-    return Plan(found, seeds, begins, updates, labelled, consumed - labelled)
+    return SeedPlan(found, seeds, begins, updates, labelled, consumed - labelled)
 
 
-def execute(log: Log, settings: Settings, plan: Plan, wait_s: float) -> None:
+def execute(log: Log, settings: Settings, plan: SeedPlan, wait_s: float) -> None:
     """Write what was planned with these settings.
 
     Waits at most `wait_s` for the group. Raises Refused where others are in it, or the log has moved on;
@@ -103,7 +108,7 @@ def execute(log: Log, settings: Settings, plan: Plan, wait_s: float) -> None:
         if now != plan.history:
             raise Refused(
                 "the model has learned, or an epoch has begun, since the seeds were made: stop all workers, "
-                "and try again"
+                "then try again"
             )
         follows = None if now is None else now.newest
         write(log, session, generation, plan.records(), follows, plan.begins, positions)

@@ -1,7 +1,7 @@
-"""What happened lately, in buckets that get coarser with age: bounded, and begun with the process.
+"""What happened lately, in buckets that get coarser with age: bounded, and empty when the process starts.
 
 Three rings of buckets: 2 s for the last ten minutes, a minute for three hours, ten minutes for two days. Each
-ring sees every count, so none is derived from another. A bucket in which nothing happened takes no place.
+ring sees every count, so none is derived from another. A bucket in which nothing happened is left out.
 """
 
 from collections import deque
@@ -30,15 +30,15 @@ class _Ring:
             start, counts = last, _sum(known, counts)
         self._buckets.append((start, counts))
 
-    def told(self, now_s: float) -> History:
+    def history(self, now_s: float) -> History:
         while self._buckets and self._buckets[0][0] + self._span <= now_s:
             self._buckets.popleft()
         columns = zip(*(counts for _, counts in self._buckets), strict=True) if self._buckets else ((),) * 5
         return History(self.seconds, tuple(start for start, _ in self._buckets), *columns)
 
 
-class Recent:
-    """The three rings. One thread writes and tells; what it tells is never changed."""
+class RecentHistory:
+    """The three rings, written and read by one thread; what it hands out is never changed."""
 
     def __init__(self) -> None:
         self._rings = [_Ring(seconds, kept) for seconds, kept in RINGS]
@@ -56,9 +56,9 @@ class Recent:
             for ring in self._rings:
                 ring.add(at_s, counts)
 
-    def told(self, now_s: float) -> tuple[History, ...]:
+    def histories(self, now_s: float) -> tuple[History, ...]:
         """All rings, finest first."""
-        return tuple(ring.told(now_s) for ring in self._rings)
+        return tuple(ring.history(now_s) for ring in self._rings)
 
 
 def _sum(one: Counts, other: Counts) -> Counts:
@@ -68,7 +68,7 @@ def _sum(one: Counts, other: Counts) -> Counts:
 
 def since(history: History, at_s: float) -> tuple[int, int, int]:
     """(examples, labelled, mistakes) of the buckets that began at or after this Unix time."""
-    first = next((place for place, at in enumerate(history.at) if at >= at_s), len(history.at))
+    first = next((index for index, at in enumerate(history.at) if at >= at_s), len(history.at))
     return (
         sum(islice(history.examples, first, None)),
         sum(islice(history.labelled, first, None)),

@@ -1,4 +1,4 @@
-"""What a person should know at once, in a sentence each. Thresholds are stated in the sentence's own terms.
+"""What a person should know at once, one sentence each.
 
 The worst comes first. All of it can be seen in the numbers too; nothing here changes what the worker does.
 """
@@ -13,13 +13,13 @@ from mistakebound.worker.health import Health
 from mistakebound.worker.http.history import since
 
 RECENT_S = ((0, 10), (0, 60), (1, 1_800))
-"""(ring, newest seconds of it), held against what came before them: fast streams show a drift sooner."""
+"""(ring, its newest seconds), compared with all that came before: fast streams show a drift sooner."""
 ENOUGH = 20
-"""Labels that a comparison needs on either side."""
+"""Labels that a comparison needs on each side."""
 SIGMAS = 5.0
-"""Of a day's comparisons none should be off by chance."""
+"""So many that a day of comparisons should give no false alarm."""
 SILENT_S = 10
-"""Examples for so long without a label are told."""
+"""Examples for so long without a label are worth a notice."""
 
 
 def notices(
@@ -57,18 +57,18 @@ def _bounds(bounds: Sequence[Bound], declared: float | None, most: float | None)
             yield Notice(
                 "alarm",
                 f"{bound.count:,} {bound.of} exceed the {bound.name} bound of {bound.value:,.4g}: what was declared "
-                "of the data does not hold.",
+                "about the data does not hold.",
             )
     if declared is not None and most is not None and most < declared:
         yield Notice(
             "warning",
-            f"The newest updates prove that no separator has the declared margin {declared:.4g}; none is above "
-            f"{most:.4g}.",
+            f"The newest updates prove that no separator has the declared margin {declared:.4g}; the largest "
+            f"possible is {most:.4g}.",
         )
 
 
 def _drifts(history: Sequence[History], now_s: float) -> Iterator[Notice]:
-    """Mistakes beyond what the rate before makes likely: five standard deviations, and two more."""
+    """More mistakes than the earlier rate makes likely: by five standard deviations, and two on top."""
     for ring, recent_s in RECENT_S:
         _, labelled, mistakes = since(history[ring], now_s - recent_s)
         _, whole, whole_mistakes = since(history[ring], 0)
@@ -88,7 +88,7 @@ def _labels(
     partitions: Sequence[PartitionStatus], history: Sequence[History], started_s: float, now_s: float
 ) -> Iterator[Notice]:
     """Whether labels stopped, or never came: the second may only mean that they are late."""
-    ends = (one.at[place] + one.seconds for one in history if (place := _last(one.labelled)) is not None)
+    ends = (one.at[index] + one.seconds for one in history if (index := _last(one.labelled)) is not None)
     ended_s = next(ends, None)  # by the finest ring that still knows a label
     last_s = started_s if ended_s is None else min(ended_s, now_s)
     waiting = sum(each.waiting for each in partitions)
@@ -96,7 +96,7 @@ def _labels(
     if not waiting or now_s - last_s < SILENT_S or examples < ENOUGH:
         return
     oldest_s = max((each.oldest_waiting_seconds or 0.0 for each in partitions), default=0.0)
-    left = f"{waiting:,} wait, the oldest for {duration(oldest_s)}."
+    left = f"{waiting:,} examples wait, the oldest for {duration(oldest_s)}."
     silence = duration(now_s - last_s)
     if ended_s is None:
         yield Notice("info", f"No label in the {silence} since this worker started; {left}")
@@ -105,8 +105,8 @@ def _labels(
 
 
 def _last(counts: Sequence[int]) -> int | None:
-    """Place of the last count that is not 0."""
-    return next((place for place in reversed(range(len(counts))) if counts[place]), None)
+    """Index of the last count that is not 0."""
+    return next((index for index in reversed(range(len(counts))) if counts[index]), None)
 
 
 def _checkpoint(checkpoint: CheckpointStatus | None) -> Iterator[Notice]:
@@ -118,7 +118,7 @@ def _checkpoint(checkpoint: CheckpointStatus | None) -> Iterator[Notice]:
 
 
 def duration(seconds: float) -> str:
-    """Two figures at most, as a person says it."""
+    """As a person says it, in one unit."""
     for unit, length in (("d", 86_400), ("h", 3_600), ("min", 60)):
         if seconds >= 2 * length:
             return f"{seconds / length:.0f} {unit}"

@@ -1,7 +1,7 @@
 """The status page at `/`, and the same as JSON at `/api/status`: one worker, its own partitions.
 
-Everything comes from the loop's newest snapshot, the metrics and the judgement of health; a request makes the
-loop wait for nothing. The page is static: its script asks `/api/status` every two seconds.
+Everything comes from the newest snapshot of the loop, the metrics and the judgement of its health; the loop
+never waits for a request. The page is static: its script asks `/api/status` every two seconds.
 """
 
 import time
@@ -15,7 +15,7 @@ from mistakebound.settings import Settings
 from mistakebound.worker.health import Health
 from mistakebound.worker.http.notices import notices
 from mistakebound.worker.http.server import Page, Pages
-from mistakebound.worker.http.snapshot import Board
+from mistakebound.worker.http.snapshot import Snapshots
 from mistakebound.worker.metrics.definitions import build_version
 from mistakebound.worker.metrics.metrics import Metrics
 
@@ -30,18 +30,18 @@ _JSON = "application/json"
 
 
 def pages(
-    board: Board, settings: Settings, slot: str, metrics: Metrics, health: Callable[[], Health]
+    snapshots: Snapshots, settings: Settings, slot: str, metrics: Metrics, health: Callable[[], Health]
 ) -> Pages:
     """By path: the page with its assets, the status, and its schema."""
     shape = msgspec.json.encode(schema()) + b"\n"
 
-    def told() -> tuple[bytes, str]:
-        whole = status_of(board, settings, slot, metrics, health(), time.time())
+    def answer_status() -> tuple[bytes, str]:
+        whole = status_of(snapshots, settings, slot, metrics, health(), time.time())
         return msgspec.json.encode(whole) + b"\n", _JSON
 
     return {
         **{path: _asset(name, kind) for path, (name, kind) in _ASSETS.items()},
-        "/api/status": told,
+        "/api/status": answer_status,
         "/api/status.schema.json": lambda: (shape, "application/schema+json"),
     }
 
@@ -52,10 +52,11 @@ def _asset(name: str, content_type: str) -> Page:
 
 
 def status_of(
-    board: Board, settings: Settings, slot: str, metrics: Metrics, health: Health, now_s: float
+    snapshots: Snapshots, settings: Settings, slot: str, metrics: Metrics, health: Health, now_s: float
 ) -> Status:
-    """All that is known at this Unix time."""
-    shown, learned = board.shown, board.shown.learned
+    """Everything that is known at this Unix time."""
+    shown = snapshots.newest
+    learned = shown.learned
     checkpoint = metrics.checkpoint() if settings.checkpoint.url else None
     owned = {each.partition for each in shown.partitions}
     behind = {p: Behind(**both) for p, both in metrics.behind().items() if p in owned and len(both) == 2}
@@ -70,12 +71,12 @@ def status_of(
             slot=slot,
             group=settings.group,
             version=build_version(),
-            state=health.state,
+            state=health.phase,
             live=health.live,
             ready=health.ready,
             reason=health.reason,
             now=now_s,
-            started_at=board.started_at,
+            started_at=snapshots.started_at,
             counted_at=shown.counted_at,
             measured_at=shown.measured_at,
             stepped_at=shown.stepped_at,
@@ -96,7 +97,7 @@ def status_of(
                 shown.partitions,
                 shown.history,
                 checkpoint,
-                board.started_at,
+                snapshots.started_at,
                 now_s,
             ),
         ),

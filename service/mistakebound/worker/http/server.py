@@ -1,11 +1,11 @@
 """`/metrics`, `/healthz` and `/readyz` over HTTP, for scrapers and probes; and pages for people.
 
-1. An open port says nothing: `/healthz` and `/readyz` answer 200 or 503 by what `health` judges.
+1. An open port proves nothing: `/healthz` and `/readyz` answer 200 or 503 as `health` judges.
 2. GET and HEAD of these three paths and of the pages, one request per connection; all else is refused.
-3. A peer can hold neither memory nor threads: heads up to 8 KiB within 5 s, 16 connections at once.
-4. A browser may show a page and what it loads from here, and nothing else; no other site may frame it or
-   read it. On a loopback address pages are given only under names of this machine: a site whose name was
-   turned to 127.0.0.1 (DNS rebinding) gets none.
+3. A peer can tie up neither memory nor threads: heads up to 8 KiB within 5 s, 16 connections at once.
+4. A browser may load only what comes from here; no other site may frame a page or
+   read it. On a loopback address pages are served only under names of this machine: a site whose name was
+   pointed at 127.0.0.1 (DNS rebinding) gets none.
 5. Requests are not logged.
 """
 
@@ -42,7 +42,7 @@ GUARDS = {
     "Referrer-Policy": "no-referrer",
     "Cross-Origin-Resource-Policy": "same-origin",
 }
-"""What a browser is told with every answer."""
+"""Headers that restrict the browser, sent with every answer."""
 
 Page = Callable[[], tuple[bytes, str]]
 """Gives a body and its content type. Called in any thread, several at a time."""
@@ -85,7 +85,7 @@ def serve(
 ) -> "Server":
     """Listen on `address` and answer in daemon threads until `close`.
 
-    Port 0 takes any free one. With `next_free` a busy port is passed over for the next, up to 100 tries.
+    Port 0 takes any free one. With `next_free`, a busy port is skipped for the next, up to 100 tries.
     Raises ValueError for a malformed address, AddressBusy, AddressError.
     """
     host, port = parse_address(address)
@@ -161,13 +161,13 @@ class _Listener(socketserver.ThreadingTCPServer):
     ) -> None:
         self.metrics, self.health, self.pages, self._host, self.tls = metrics, health, pages, host, tls
         self._free = threading.BoundedSemaphore(MOST_CONNECTIONS)
-        family, *_, place = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+        family, *_, found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
         self.address_family = family
-        super().__init__((str(place[0]), port), _Handler)
+        super().__init__((str(found[0]), port), _Handler)
         self._guarded = ipaddress.ip_address(str(self.server_address[0])).is_loopback
 
-    def named(self, host: str | None) -> bool:
-        """Whether pages are given under this Host header; browsers always send one."""
+    def admits_host(self, host: str | None) -> bool:
+        """Whether pages are served under this Host header; browsers always send one."""
         if host is None or not self._guarded:
             return True
         name = host.rpartition(":")[0] if re.search(r":\d*$", host) else host
@@ -189,12 +189,12 @@ class _Listener(socketserver.ThreadingTCPServer):
                 request = self.tls.wrapped(request, MOST_HEAD_S)
             super().process_request_thread(request, client_address)
         except OSError:
-            """No handshake, no event."""
+            """A handshake that fails is not worth a word."""
         finally:
             self._free.release()
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """A peer that goes away or talks nonsense is no event."""
+        """A peer that goes away or talks nonsense is not worth a word."""
 
 
 def _is_ip(name: str) -> bool:
@@ -210,7 +210,7 @@ class _TooLargeError(Exception):
 
 
 class _Head(io.RawIOBase):
-    """The bytes of one request's head: bounded in number and in time, whatever the peer's pace."""
+    """The bytes of one request's head: limited in number and in time, however slow the peer is."""
 
     def __init__(self, connection: socket.socket) -> None:
         self._connection = connection
@@ -255,14 +255,14 @@ class _Handler(BaseHTTPRequestHandler):
             return
         self.close_connection = True
         if self.command not in ("GET", "HEAD"):
-            self._answer(HTTPStatus.METHOD_NOT_ALLOWED, b"only GET and HEAD\n", allow=True)
+            self._answer(HTTPStatus.METHOD_NOT_ALLOWED, b"only GET and HEAD are served\n", allow=True)
             return
         self._route(urlsplit(self.path).path)
 
     def _route(self, path: str) -> None:
         try:
             if self.server.tls is not None and not self.server.tls.admits(self.connection, path):
-                self._answer(HTTPStatus.FORBIDDEN, b"only with a client certificate\n")
+                self._answer(HTTPStatus.FORBIDDEN, b"a client certificate is required\n")
             elif path == "/metrics":
                 body, content_type = self.server.metrics.page(self.headers.get("Accept", ""))
                 self._answer(HTTPStatus.OK, body, content_type)
@@ -284,10 +284,12 @@ class _Handler(BaseHTTPRequestHandler):
             )
 
     def _page(self, page: Page) -> None:
-        if self.server.named(self.headers.get("Host")):
+        if self.server.admits_host(self.headers.get("Host")):
             self._answer(HTTPStatus.OK, *page())
         else:
-            refusal = "ask for it by address, or as localhost; or set http.address to the name of this host\n"
+            refusal = (
+                "use the address or localhost as the host; or set http.address to the name of this host\n"
+            )
             self._answer(HTTPStatus.MISDIRECTED_REQUEST, refusal.encode())
 
     def _answer(

@@ -1,4 +1,4 @@
-"""What the loop shows of itself: a snapshot that it replaces between two steps, and never changes.
+"""What the page shows of the loop: a snapshot that is replaced between two steps, and never changed.
 
 HTTP threads read the newest snapshot and nothing that the loop works on. Taking one costs a pass over the
 partitions and the rings, whatever the model's size, and is done twice a second at most.
@@ -16,21 +16,21 @@ from mistakebound.core.reporting.report import ModelSummary, PartitionCounts, Re
 from mistakebound.core.reporting.status import EpochStatus, History, PartitionStatus, epoch_status
 from mistakebound.core.step.explain import MOST_TERMS
 from mistakebound.core.step.explained import ExplainedMistake
-from mistakebound.core.step.facts import StepFacts
 from mistakebound.core.step.state import State
-from mistakebound.worker.http.history import Recent
+from mistakebound.worker.http.history import RecentHistory
 from mistakebound.worker.metrics.model_insight import Learned
+from mistakebound.worker.observers import Event, Settled, StateDropped, StepCommitted
 
 EVERY_S = 0.5
 TERMS_PER_S = 5_000
-"""Scores of single features that explaining mistakes may cost: less than a hundredth of the time."""
+"""Scores of single features that may be computed to explain mistakes: less than a hundredth of the time."""
 KEPT = 10
 """Mistakes kept."""
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
-    """The worker's own account at one moment."""
+class Snapshot:
+    """What the worker holds and has done, at one moment."""
 
     report: Report
     epoch: EpochStatus | None
@@ -45,21 +45,26 @@ class Shown:
     history: tuple[History, ...]
 
 
-class Board:
-    """The loop writes, in its own thread; `shown` may be read in any."""
+class Snapshots:
+    """Takes them: an observer of the loop. `newest` may be read in any thread."""
 
-    def __init__(self, learner: str, clock: Callable[[], float] = time.time) -> None:
-        """`clock` gives Unix time in s."""
-        self._learner, self._clock = learner, clock
-        self._recent = Recent()
+    def __init__(
+        self,
+        learner: str,
+        measured: Callable[[], Learned | None] = lambda: None,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        """`measured()` gives the model as last measured; `clock` gives Unix time in s."""
+        self._learner, self._measured, self._clock = learner, measured, clock
+        self._recent = RecentHistory()
         self._mistakes: deque[ExplainedMistake] = deque(maxlen=KEPT)
         self._stepped_at: float | None = None
         self._learned: Learned | None = None
         self._measured_at: float | None = None
-        self._shown_s = -inf
+        self._taken_s = -inf
         self._allowed_s, self._allowed = clock(), float(MOST_TERMS)
         self.started_at = clock()
-        self.shown = self._taken(None, None)
+        self.newest = self._take(None, None)
 
     def allowance(self) -> int:
         """How many scores the next step may take to explain mistakes; they come back with time."""
@@ -68,27 +73,26 @@ class Board:
         self._allowed_s, self._allowed = now_s, min(MOST_TERMS, self._allowed + gained)
         return int(self._allowed)
 
-    def stepped(self, facts: StepFacts) -> None:
-        """A step was committed."""
-        self._stepped_at = self._clock()
-        self._allowed -= sum(max(1, one.features) for one in facts.explained_mistakes)
-        self._recent.add(self._stepped_at, facts)
-        self._mistakes.extend(facts.explained_mistakes)
+    def observe(self, event: Event) -> None:
+        """Count a step; take a snapshot, if it is time."""
+        match event:
+            case StepCommitted(facts=facts):
+                self._stepped_at = self._clock()
+                self._allowed -= sum(max(1, one.features) for one in facts.explained_mistakes)
+                self._recent.add(self._stepped_at, facts)
+                self._mistakes.extend(facts.explained_mistakes)
+            case Settled(held=held):
+                if abs(self._clock() - self._taken_s) >= EVERY_S:  # also after the clock was set back
+                    learned = self._measured()
+                    if learned is not self._learned:
+                        self._learned, self._measured_at = learned, self._clock()
+                    self.newest = self._take(held.state, held.fold)
+            case StateDropped():  # what happened since the process began is kept
+                self._learned = self._measured_at = None
+                self.newest = self._take(None, None)
 
-    def show(self, state: State, fold: Fold, learned: Learned | None) -> None:
-        """Take a snapshot, if it is time."""
-        if abs(self._clock() - self._shown_s) >= EVERY_S:  # also after the clock was set back
-            if learned is not self._learned:
-                self._learned, self._measured_at = learned, self._clock()
-            self.shown = self._taken(state, fold)
-
-    def forget(self) -> None:
-        """Nothing is held any more. What happened since the process began is kept."""
-        self._learned = self._measured_at = None
-        self.shown = self._taken(None, None)
-
-    def _taken(self, state: State | None, fold: Fold | None) -> Shown:
-        now_s = self._shown_s = self._clock()
+    def _take(self, state: State | None, fold: Fold | None) -> Snapshot:
+        now_s = self._taken_s = self._clock()
         ledgers = {} if state is None else state.ledgers
         learned = self._learned
         if learned is not None:
@@ -107,7 +111,7 @@ class Board:
             if learned is None
             else report(counts, self._learner, summary, learned.bounds, learned.margin_upper_bound)
         )
-        return Shown(
+        return Snapshot(
             found,
             None if fold is None or fold.epoch is None else _epoch(fold),
             tuple(_partition(p, ledger, state) for p, ledger in sorted(ledgers.items()) if state is not None),
@@ -117,7 +121,7 @@ class Board:
             now_s,
             self._stepped_at,
             tuple(reversed(self._mistakes)),
-            self._recent.told(now_s),
+            self._recent.histories(now_s),
         )
 
 

@@ -1,12 +1,12 @@
-"""TLS for what is served over HTTP: who we are, and who may look.
+"""TLS for what is served over HTTP: which certificate we show, and who may read.
 
 Guarantees:
 
 1. TLS 1.2 or newer. A handshake is bounded in time and happens in the connection's own thread.
-2. With `http.tls_client_authority` only who shows a certificate of that authority sees more than the
-   probes; a wrong certificate gets nothing at all. Probes ask for none: a kubelet has none to show.
-3. Files that change are taken with the next connection; where they do not fit together, as in the midst
-   of being replaced, the ones before go on.
+2. With `http.tls_client_authority`, only clients with a certificate of that authority see more than the
+   probes; a wrong certificate gets nothing at all. Probes need none: a kubelet has none to show.
+3. Files that changed are read again at the next connection; while they do not fit together, because they are
+   just being replaced, the previous ones stay in use.
 """
 
 import re
@@ -30,12 +30,12 @@ class TlsError(Exception):
 
 
 def tls_of(http: HttpSettings) -> "Tls | None":
-    """What the settings ask for; None for HTTP in the clear. Raises TlsError."""
+    """What the settings ask for; None for plain HTTP. Raises TlsError."""
     if http.tls_certificate is not None:
         return Tls(http.tls_certificate, http.tls_key, http.tls_client_authority)
     for name in ("tls_key", "tls_client_authority"):
         if getattr(http, name) is not None:
-            raise TlsError(f"http.{name} has no effect without http.tls_certificate; set both or none")
+            raise TlsError(f"http.{name} has no effect without http.tls_certificate; set both or neither")
     return None
 
 
@@ -47,7 +47,7 @@ class Tls:
         self._certificate, self._key, self._client_authority = certificate, key, client_authority
         self._lock = threading.Lock()
         self._seen = self._stamps()
-        self._context = self._loaded()
+        self._context = self._load()
 
     def wrapped(self, connection: socket, seconds: float) -> ssl.SSLSocket:
         """The connection after its handshake. Raises OSError; the connection is closed then."""
@@ -61,7 +61,7 @@ class Tls:
         return talking
 
     def admits(self, connection: object, path: str) -> bool:
-        """Whether who is at the other end may see what is there."""
+        """Whether the client may see what is at this path."""
         if self._client_authority is None or path in PROBES:
             return True
         return isinstance(connection, ssl.SSLSocket) and bool(connection.getpeercert())
@@ -71,7 +71,7 @@ class Tls:
             if (stamps := self._stamps()) != self._seen:
                 self._seen = stamps
                 try:
-                    self._context = self._loaded()
+                    self._context = self._load()
                 except TlsError as error:
                     _log.warning("certificate_not_taken", error=str(error))
             return self._context
@@ -80,14 +80,14 @@ class Tls:
         paths = (self._certificate, self._key, self._client_authority)
         return [None if path is None else _stamp(path) for path in paths]
 
-    def _loaded(self) -> ssl.SSLContext:
+    def _load(self) -> ssl.SSLContext:
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         context.minimum_version = ssl.TLSVersion.TLSv1_2
-        _readable("tls_certificate", self._certificate)
+        _check_readable("tls_certificate", self._certificate)
         if self._key is not None:
-            _readable("tls_key", self._key)
+            _check_readable("tls_key", self._key)
         try:
-            # An answer of ours: otherwise an encrypted key would be asked for on the terminal.
+            # With a password of our own, however wrong: else OpenSSL would ask for one on the terminal.
             context.load_cert_chain(self._certificate, self._key, lambda: "")
         except (ssl.SSLError, ValueError) as error:
             if getattr(error, "reason", "") == "KEY_VALUES_MISMATCH":
@@ -95,12 +95,12 @@ class Tls:
                     f"http.tls_key = {self._key!r} is not the key of http.tls_certificate = {self._certificate!r}"
                 ) from None
             raise TlsError(
-                f"http.tls_certificate = {self._certificate!r} with http.tls_key = {self._key!r} is no "
-                "certificate with its unencrypted key in PEM; the certificate comes first in its file, then "
+                f"http.tls_certificate = {self._certificate!r} with http.tls_key = {self._key!r} is not a "
+                "certificate and its unencrypted key in PEM; the certificate comes first in its file, then "
                 "those that signed it"
             ) from None
         if self._client_authority is not None:
-            _readable("tls_client_authority", self._client_authority)
+            _check_readable("tls_client_authority", self._client_authority)
             try:
                 context.load_verify_locations(self._client_authority)
             except ssl.SSLError:
@@ -112,7 +112,7 @@ class Tls:
 
 
 def asking() -> ssl.SSLContext:
-    """For who asks a worker on this machine and then looks by `is_shown` whether it was that one."""
+    """For a client that asks a worker on this machine and then checks with `is_shown` that it was the right one."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.check_hostname = False
     context.verify_mode = ssl.CERT_NONE
@@ -120,8 +120,8 @@ def asking() -> ssl.SSLContext:
 
 
 def is_shown(certificate: str, connection: object) -> bool:
-    """Whether the other end shows the first certificate of this file. Raises TlsError."""
-    _readable("tls_certificate", certificate)
+    """Whether the other end shows the first certificate in this file. Raises TlsError."""
+    _check_readable("tls_certificate", certificate)
     found = _CERTIFICATE.search(Path(certificate).read_text("ascii", "replace"))
     if found is None:
         raise TlsError(f"http.tls_certificate = {certificate!r} holds no certificate in PEM")
@@ -129,7 +129,7 @@ def is_shown(certificate: str, connection: object) -> bool:
     return shown == ssl.PEM_cert_to_DER_cert(found.group())
 
 
-def _readable(name: str, path: str) -> None:
+def _check_readable(name: str, path: str) -> None:
     try:
         with Path(path).open("rb"):
             return

@@ -1,11 +1,11 @@
 """Every metric the worker exports: its name, labels and meaning. No other module names one.
 
-1. Counters start at zero with the process and are never restored: a restored counter looks like a reset
-   to Prometheus and is counted twice.
+1. Counters start at zero with the process and are never restored: to Prometheus a restored counter looks like
+   a reset, and is counted twice.
 2. What must outlive the process is a gauge by `partition`, exported by its owner and removed when the
    partition moves away, so `sum` over all workers is right.
-3. Every label value known in advance is there from the start, at zero.
-4. Classes are labels up to 20 of them; with more, or an open set, the series have no class label.
+3. Every label value that is known in advance is exported from the start, at zero.
+4. Up to 20 classes are label values; with more, or an open set, the series have no class label.
 """
 
 import platform
@@ -20,14 +20,11 @@ from prometheus_client.process_collector import ProcessCollector
 
 from mistakebound.core.faults import REASONS
 from mistakebound.core.step.facts import Direction, ExampleOutcome, LabelOutcome, Stream
-from mistakebound.worker.health import STATES
 from mistakebound.worker.metrics.registry import PREFIX, Registry
+from mistakebound.worker.observers import PHASES, RebuildReason, TransactionResult
 
 MOST_CLASSES = 20
 
-TransactionResult = Literal["committed", "stale", "fenced", "failed"]
-"""As the log protocol's errors: StaleGeneration, Fenced, anything else that gave the transaction up."""
-RebuildReason = Literal["stale", "fenced", "failed", "unreachable"]
 CheckpointResult = Literal["success", "failure"]
 Level = Literal["debug", "info", "warning", "error", "critical"]
 
@@ -49,7 +46,7 @@ _TOTALS = {
 
 
 class Definitions:
-    """All families of one worker, in a registry of its own."""
+    """All metrics of one worker, in a registry of its own."""
 
     def __init__(
         self,
@@ -77,7 +74,7 @@ class Definitions:
             {"algorithm": algorithm, "config_digest": config_digest}
         )
         self.state = Enum(
-            PREFIX + "state", "What the worker is doing.", states=STATES, registry=self.registry
+            PREFIX + "state", "What the worker is doing.", states=PHASES, registry=self.registry
         )
         self.messages = self.registry.counter(
             "log_messages", "Log messages emitted, by level.", level=get_args(Level)
@@ -190,7 +187,7 @@ class Definitions:
             theorem=(),
             of=(),
         )
-        # These join the registry with their first value: a bound of 0 would be a false statement.
+        # These join the registry with their first value: a bound of 0 would claim something false.
         self.margin_bound = Gauge(
             PREFIX + "margin_upper_bound",
             "Upper bound on the margin with which any unit vector separates the model's updates.",

@@ -19,6 +19,7 @@ from mistakebound.core.step.state import State
 from mistakebound.core.theorems.claims import certificate, concepts_left, standing, window_certificate
 from mistakebound.core.theorems.why_none import silence
 from mistakebound.worker.metrics.metrics import Metrics
+from mistakebound.worker.observers import Event, Settled, StateDropped
 
 EVERY_S = 2.0
 SHARE = 0.05
@@ -42,7 +43,7 @@ class Learned:
 
 
 class ModelInsight:
-    """One worker's view of its model. Call `measure` often; it mostly returns at once."""
+    """One worker's view of its model, an observer of its loop: most of what it is shown costs it nothing."""
 
     def __init__(self, metrics: Metrics, clock: Callable[[], float] = time.monotonic) -> None:
         """`clock` is monotonic, in s."""
@@ -51,6 +52,14 @@ class ModelInsight:
         self._seen: object = None
         self.learned: Learned | None = None
         """As last measured; replaced, never changed."""
+
+    def observe(self, event: Event) -> None:
+        """Measure what is held, if it is time; forget what is dropped."""
+        match event:
+            case Settled(held=held):
+                self.measure(held.state)
+            case StateDropped():
+                self.forget()
 
     def measure(self, state: State) -> None:
         """Export bounds, certificate and size, if it is time and something changed."""

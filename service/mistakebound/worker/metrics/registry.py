@@ -1,4 +1,4 @@
-"""A registry of the worker's own: short ways to declare families, and a histogram that takes batches."""
+"""A registry of the worker's own: short ways to declare metrics, and a histogram that takes batches."""
 
 import threading
 from collections.abc import Iterator, Sequence
@@ -13,11 +13,11 @@ PREFIX = "mistakebound_"
 
 
 class Registry(CollectorRegistry):
-    """Definitions named with the prefix, without `_created` series (the library's switch for those is one
-    for the whole process).
+    """Metrics named with the prefix, without `_created` series (the library can switch those off only for the whole
+    process).
 
-    A label is given as `name=values`; each combination of values is there from the start, at zero. A
-    label without values is filled in later.
+    A label is given as `name=values`; each combination of values is exported from the start, at zero. A
+    label without values gets them later.
     """
 
     def counter(self, name: str, text: str, **labels: Sequence[str]) -> Counter:
@@ -27,7 +27,7 @@ class Registry(CollectorRegistry):
         return family
 
     def gauge(self, name: str, text: str, **labels: Sequence[str]) -> Gauge:
-        """A value that goes both ways."""
+        """A value that goes up and down."""
         family = Gauge(PREFIX + name, text, labels, registry=self)
         _start_at_zero(family, labels)
         return family
@@ -43,7 +43,7 @@ class Registry(CollectorRegistry):
         return family
 
     def collect(self) -> Iterator[Metric]:
-        """All families, as a scrape asks for them."""
+        """All metrics, as a scrape asks for them."""
         for family in super().collect():
             family.samples = [each for each in family.samples if not each.name.endswith("_created")]
             yield family
@@ -62,7 +62,7 @@ class BatchHistogram(Collector):
     """Counts of values at or below each of `bounds` (ascending, finite), their number and their sum.
 
     `prometheus_client.Histogram` takes a lock for each value; this takes one for a whole step.
-    Values below zero count as zero: clocks of two machines may disagree, and a sum that falls would
+    Values below zero count as zero: the clocks of two machines may disagree, and a falling sum would
     look like a restart. Infinities and NaN count above every bound and add nothing to the sum.
     """
 
@@ -79,8 +79,8 @@ class BatchHistogram(Collector):
         if not len(values):
             return
         clipped = np.maximum(np.asarray(values, dtype=np.float64), 0.0)  # NaN stays NaN
-        places = np.searchsorted(self._bounds, clipped, side="left")
-        counts = np.bincount(places, minlength=len(self._counts))
+        buckets = np.searchsorted(self._bounds, clipped, side="left")
+        counts = np.bincount(buckets, minlength=len(self._counts))
         total = float(clipped[np.isfinite(clipped)].sum())
         with self._lock:
             self._counts += counts

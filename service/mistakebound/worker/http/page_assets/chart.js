@@ -1,4 +1,4 @@
-// Lines over time, drawn by hand as SVG: a few grid lines, gaps where there is nothing to say, and the values
+// Lines over time, drawn by hand as SVG: a few grid lines, gaps where there is no value, and the values
 // under the pointer in the legend. Text is only ever set as text.
 
 const NS = "http://www.w3.org/2000/svg";
@@ -24,7 +24,7 @@ function clock(at, span) {
   return new Date(at * 1000).toLocaleTimeString("en-GB", { ...day, hour: "2-digit", minute: "2-digit", ...second });
 }
 
-/** Values at a time in the legend; without one the newest. */
+/** Show in the legend the values at one time, or the newest ones. */
 function describe(legend, series, format, place) {
   legend.replaceChildren(
     ...series.map((line) => {

@@ -1,4 +1,4 @@
-// The status page: asks /api/status every two seconds and writes what it says. Whatever comes from the stream
+// The status page: asks /api/status every two seconds and shows the answer. Whatever comes from the stream
 // (names, ids, classes) is set as text, never as markup.
 
 import { chart } from "/chart.js";
@@ -114,7 +114,7 @@ function showFigures(status, worker) {
   say("mistakes", count(status.mistakes));
   say("mistakes-of", status.labelled ? `in ${count(status.labelled)} labelled: ${percent(status.mistakes, status.labelled)}` : "no label yet");
   say("recent", percent(recent.mistakes, recent.labelled));
-  say("recent-of", recent.labelled ? `${count(recent.mistakes)} in ${count(recent.labelled)}` : "no label in it");
+  say("recent-of", recent.labelled ? `${count(recent.mistakes)} in ${count(recent.labelled)}` : "no label yet");
   say("majority", percent(majority.mistakes, status.labelled));
   say("majority-of", `${count(majority.mistakes)} mistakes`);
   say("updates", count(status.updates));
@@ -178,18 +178,18 @@ function showBounds(status, worker) {
     const what = bound.of === "updates" ? "Updates" : "Mistakes on predictions";
     const verdict = bound.holds ? `${count(bound.count)} of at most ${number(bound.value)}` : `${count(bound.count)}, above the bound ${number(bound.value)}`;
     const head = make("p", "", make("span", "", what), make("b", "", verdict));
-    const note = bound.holds ? "" : " What was declared of the data does not hold.";
+    const note = bound.holds ? "" : " What was declared about the data does not hold.";
     return make("div", "bound", head, bar(bound.count, bound.value, { bad: !bound.holds }), make("small", "", `${bound.name}: ${bound.assumes}.${note}`));
   });
-  if (!made.length) made.push(make("p", "", worker.no_bound ?? "Nothing is measured yet."));
+  if (!made.length) made.push(make("p", "", worker.no_bound ?? "Nothing measured yet."));
   $("bounds").replaceChildren(...made);
   const said = [];
   if (status.margin_upper_bound !== null) {
-    const newest = worker.window_margin_upper_bound === null ? "" : `, and above ${number(worker.window_margin_upper_bound)} on the newest`;
+    const newest = worker.window_margin_upper_bound === null ? "" : `, or above ${number(worker.window_margin_upper_bound)} on the newest of them`;
     said.push(`No separator of length 1 has a margin above ${number(status.margin_upper_bound)} on the updates${newest}.`);
   }
   if (worker.declared_margin !== null) said.push(`Declared: ${number(worker.declared_margin)}.`);
-  if (worker.partition_count > worker.partitions.length) said.push("Updates are those of all workers, mistakes those of this one.");
+  if (worker.partition_count > worker.partitions.length) said.push("Updates are counted over all workers, mistakes only here.");
   say("margin", said.join(" "));
 }
 
@@ -209,7 +209,7 @@ function showWeights(hypothesis) {
   $("weights").replaceChildren(
     ...top.map((each) => barRow(each.name, bar(each.value, most, { two, bad: each.value < 0 }), number(each.value))),
   );
-  const nothing = hypothesis === null ? "Nothing is measured yet." : "Nothing is learned yet: every weight is as it began.";
+  const nothing = hypothesis === null ? "Nothing measured yet." : "Nothing learned yet: every weight has its initial value.";
   say("weights-note", top.length ? `${count(top.length)} of ${count(hypothesis.count)} ${hypothesis.what}.` : nothing);
 }
 
@@ -226,10 +226,10 @@ function mistakeOf(told) {
     return barRow(name, drawn, known ? number(each.contribution) : "–");
   });
   const notes = [];
-  if (told.features > told.terms.length) notes.push(`${count(told.features - told.terms.length)} features more.`);
+  if (told.features > told.terms.length) notes.push(`${count(told.features - told.terms.length)} more features.`);
   if (told.offset) notes.push(`Threshold ${number(told.offset)}.`);
   notes.push(told.lead === null
-    ? "This score was not taken apart: it is no sum over the features, or has very many."
+    ? "This score was not taken apart: it is not a sum over the features, or there are too many of them."
     : told.lead > 0 ? `The wrong class was ahead by ${number(told.lead)}.`
     : told.lead < 0 ? `By then the right class was ahead by ${number(-told.lead)}.` : "Neither class was ahead.");
   return make("details", "", head, make("table", "bars", make("tbody", "", ...rows)), make("p", "note", notes.join(" ")));
@@ -248,7 +248,7 @@ function showMistakes(worker) {
   const same = wanted.length === place.children.length && wanted.every((each, at) => each === place.children[at]);
   if (!same) place.replaceChildren(...wanted);
   say("mistakes-note", wanted.length
-    ? "What each feature added to the score when the label came. Red spoke for the wrong class, blue for the right one."
+    ? "What each feature added to the score when the label came. Red counted for the wrong class, blue for the right one."
     : "None since this process began.");
 }
 
@@ -298,7 +298,7 @@ async function ask() {
     if (!answer.ok) throw new Error(`it answered ${answer.status}`);
     show(await answer.json());
   } catch (error) {
-    const since = last === null ? "" : ` Below is what it said at ${time(last.worker.now)}.`;
+    const since = last === null ? "" : ` Below is its last answer, from ${time(last.worker.now)}.`;
     showNotices([{ level: "alarm", text: `The worker does not answer (${error.message}).${since}` }]);
     $("state").className = "pill dead";
     say("state", "no answer");

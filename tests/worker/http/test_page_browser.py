@@ -126,7 +126,7 @@ def test_an_empty_worker_says_what_it_waits_for(browser: Browser) -> None:
         visit(browser, worker.url)
         assert text(browser, "mistakes-of") == "no label yet"
         assert text(browser, "bounds").startswith("No margin is declared: set learner.gamma")
-        assert text(browser, "weights-note").startswith("Nothing is learned yet")
+        assert text(browser, "weights-note").startswith("Nothing learned yet")
         assert text(browser, "mistakes-note") == "None since this process began."
         everything = browser.ask("document.body.innerText")
         assert [bad for bad in ("NaN", "undefined", "null", "Infinity") if bad in everything] == []

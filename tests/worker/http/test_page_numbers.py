@@ -17,10 +17,12 @@ from mistakebound.core.step.step import step
 from mistakebound.core.theorems.why_none import silence
 from mistakebound.settings import Settings
 from mistakebound.worker.health import Health
-from mistakebound.worker.http.history import RINGS, Recent
+from mistakebound.worker.http.history import RINGS, RecentHistory
 from mistakebound.worker.http.notices import duration, notices
-from mistakebound.worker.http.snapshot import EVERY_S, Board
+from mistakebound.worker.http.snapshot import EVERY_S, Snapshots
 from mistakebound.worker.metrics.metrics import Metrics
+from mistakebound.worker.observers import LagMeasured, StateDropped
+from tests.worker.support.events import committed, settled
 from tests.worker.support.page_steps import READY, told_of
 
 HELD = (PartitionStatus(0, 900, 100, 10, 800, 0, 90.0),)
@@ -40,21 +42,21 @@ def facts(labelled: int = 1, mistakes: int = 0, examples: int = 0) -> StepFacts:
 
 def test_a_ring_adds_up_what_falls_into_one_bucket_and_leaves_empty_ones_out() -> None:
     """Buckets begin at multiples of their length."""
-    recent = Recent()
+    recent = RecentHistory()
     for at_s, labelled in ((1_000.5, 1), (1_001.9, 2), (1_002.0, 4), (1_100.0, 8)):
         recent.add(at_s, facts(labelled, 1))
     recent.add(1_101.0, facts(0))
-    fine, minutes, _ = recent.told(1_101)
+    fine, minutes, _ = recent.histories(1_101)
     assert (fine.at, fine.labelled, fine.mistakes) == ((1_000, 1_002, 1_100), (3, 4, 8), (2, 1, 1))
     assert (minutes.at, minutes.labelled) == ((960, 1_080), (7, 8))
 
 
 def test_a_ring_is_bounded_whatever_happens() -> None:
     """An event every 30 s for three days: each ring keeps its span, and not a bucket more."""
-    recent, end_s = Recent(), 3 * 86_400
+    recent, end_s = RecentHistory(), 3 * 86_400
     for at_s in range(0, end_s, 30):
         recent.add(at_s, facts())
-    for (seconds, kept), told in zip(RINGS, recent.told(end_s), strict=True):
+    for (seconds, kept), told in zip(RINGS, recent.histories(end_s), strict=True):
         assert len(told.at) <= kept
         assert told.at[0] >= end_s - seconds * kept
         assert sum(told.labelled) == pytest.approx(seconds * kept / 30, rel=0.06)
@@ -62,24 +64,24 @@ def test_a_ring_is_bounded_whatever_happens() -> None:
 
 def test_what_a_ring_holds_grows_old_without_new_events() -> None:
     """A silent stream does not show yesterday as today."""
-    recent = Recent()
+    recent = RecentHistory()
     recent.add(1_000, facts())
-    assert [len(told.at) for told in recent.told(1_000 + 700)] == [0, 1, 1]
+    assert [len(told.at) for told in recent.histories(1_000 + 700)] == [0, 1, 1]
 
 
 def test_labels_that_brought_their_own_example_count_as_labelled() -> None:
     """As they do in the report: the prediction that they carry was judged."""
-    recent = Recent()
+    recent = RecentHistory()
     recent.add(1_000, StepFacts(labels={"applied": 2, "applied_late": 3, "expired": 4}))
-    assert recent.told(1_000)[0].labelled == (5,)
+    assert recent.histories(1_000)[0].labelled == (5,)
 
 
 def test_a_clock_that_was_set_back_loses_nothing() -> None:
     """What happens meanwhile is added to the newest bucket."""
-    recent = Recent()
+    recent = RecentHistory()
     recent.add(2_000, facts(1))
     recent.add(1_000, facts(1))
-    (fine, *_) = recent.told(2_000)
+    (fine, *_) = recent.histories(2_000)
     assert (fine.at, fine.labelled) == ((2_000,), (2,))
 
 
@@ -89,7 +91,7 @@ def test_a_clock_that_was_set_back_loses_nothing() -> None:
 def texts(health: Health = READY, **changed: Any) -> list[tuple[str, str]]:
     """(level, text) of each notice, of a worker of which all is well but for what is `changed`."""
     given: dict[str, Any] = {
-        "bounds": (), "margins": (None, None), "partitions": (), "history": Recent().told(0),
+        "bounds": (), "margins": (None, None), "partitions": (), "history": RecentHistory().histories(0),
         "checkpoint": None, "started_s": 1_940.0, "now_s": 2_000.0,
     }  # fmt: skip
     return [(each.level, each.text) for each in notices(health, **{**given, **changed})]
@@ -97,10 +99,10 @@ def texts(health: Health = READY, **changed: Any) -> list[tuple[str, str]]:
 
 def lived(*buckets: tuple[float, int, int, int]) -> tuple[History, ...]:
     """A history of (time, examples, labelled, mistakes)."""
-    recent = Recent()
+    recent = RecentHistory()
     for at_s, examples, labelled, mistakes in buckets:
         recent.add(at_s, facts(labelled, mistakes, examples))
-    return recent.told(2_000)
+    return recent.histories(2_000)
 
 
 def test_a_worker_of_which_all_is_well_has_nothing_to_say() -> None:
@@ -133,7 +135,7 @@ def test_labels_that_stop_are_a_warning() -> None:
     """How long, how many examples came meanwhile, and how many wait."""
     history = lived((1_900, 100, 100, 1), (1_950, 400, 0, 0), (1_990, 400, 0, 0))
     assert texts(history=history, partitions=HELD) == [
-        ("warning", "No label for 98 s, while 800 examples came; 800 wait, the oldest for 90 s.")
+        ("warning", "No label for 98 s, while 800 examples came; 800 examples wait, the oldest for 90 s.")
     ]
 
 
@@ -141,16 +143,16 @@ def test_labels_that_never_came_may_only_be_late() -> None:
     """No more than information: labels may take days."""
     found = texts(history=lived((1_950, 400, 0, 0)), partitions=HELD)
     assert found == [
-        ("info", "No label in the 60 s since this worker started; 800 wait, the oldest for 90 s.")
+        ("info", "No label in the 60 s since this worker started; 800 examples wait, the oldest for 90 s.")
     ]
 
 
 def test_labels_that_stopped_an_hour_ago_are_still_missed() -> None:
     """The coarser rings remember the last label when the finest has forgotten it."""
-    recent = Recent()
+    recent = RecentHistory()
     recent.add(1_000, facts(5))
     recent.add(4_590, facts(0, 0, 100))
-    ((level, text),) = texts(history=recent.told(4_600), partitions=HELD, now_s=4_600)
+    ((level, text),) = texts(history=recent.histories(4_600), partitions=HELD, now_s=4_600)
     assert (level, text[:22]) == ("warning", "No label for 60 min, w")
 
 
@@ -270,55 +272,59 @@ def test_an_epoch_that_started_from_another_says_so() -> None:
 def test_a_snapshot_does_not_change_when_the_worker_goes_on() -> None:
     """What an HTTP thread holds stays as it was: no list or map in it is the worker's."""
     now = 0.0
-    board = Board("perceptron", lambda: now)
+    snapshots = Snapshots("perceptron", clock=lambda: now)
     state = replay_rows(OPPOSITES, settings_of(), 1)
     now = 1.0
-    board.show(state, Fold(settings_of(), 1), None)
-    shown, said = board.shown, repr(board.shown)
+    snapshots.observe(settled(state, Fold(settings_of(), 1)))
+    shown, said = snapshots.newest, repr(snapshots.newest)
     merge = Merge((0,))
     merge.add(as_stream([Row("later", {"a": 1.0}, True)], settings_of(), 1, 0))
     assert step(state, merge, {("examples", 0), ("labels", 0)}, 100) is not None
-    board.stepped(facts(3, 3, 3))
+    snapshots.observe(committed(facts(3, 3, 3)))
     assert repr(shown) == said
     now = 1.0 + EVERY_S / 2
-    board.show(state, Fold(settings_of(), 1), None)
-    assert board.shown is shown  # not before its time
+    snapshots.observe(settled(state, Fold(settings_of(), 1)))
+    assert snapshots.newest is shown  # not before its time
     now = 1.0 + EVERY_S
-    board.show(state, Fold(settings_of(), 1), None)
-    assert board.shown.report.labelled == 3
+    snapshots.observe(settled(state, Fold(settings_of(), 1)))
+    assert snapshots.newest.report.labelled == 3
 
 
 def test_explaining_has_an_allowance_that_comes_back_with_time() -> None:
     """A stream of mistakes costs so many scores a second and no more; a clock that goes back gives none."""
     now = 0.0
-    board = Board("perceptron", lambda: now)
-    assert board.allowance() == 1_000
+    snapshots = Snapshots("perceptron", clock=lambda: now)
+    assert snapshots.allowance() == 1_000
     wide = ExplainedMistake("x", 0, True, False, 0, 1.0, 0.0, 900, ())
-    board.stepped(StepFacts(explained_mistakes=[wide]))
-    assert board.allowance() == 100
+    snapshots.observe(committed(StepFacts(explained_mistakes=[wide])))
+    assert snapshots.allowance() == 100
     now = 0.1
-    assert board.allowance() == 600
+    assert snapshots.allowance() == 600
     now = 0.0
-    assert board.allowance() == 600
+    assert snapshots.allowance() == 600
     now = 9.0
-    assert board.allowance() == 1_000
+    assert snapshots.allowance() == 1_000
 
 
 def test_a_worker_that_holds_nothing_says_so_and_keeps_its_history() -> None:
     """While it rebuilds, no partition is claimed and no count of one is shown."""
-    board = Board("perceptron", lambda: 5.0)
-    board.stepped(facts(3, 1, 3))
-    board.show(fresh(settings_of(), 2), Fold(settings_of(), 2), None)
-    board.forget()
-    assert (board.shown.partitions, board.shown.partition_count, board.shown.report.labelled) == ((), None, 0)
-    assert board.shown.history[0].labelled == (3,)
+    snapshots = Snapshots("perceptron", clock=lambda: 5.0)
+    snapshots.observe(committed(facts(3, 1, 3)))
+    snapshots.observe(settled(fresh(settings_of(), 2), Fold(settings_of(), 2)))
+    snapshots.observe(StateDropped())
+    assert (
+        snapshots.newest.partitions,
+        snapshots.newest.partition_count,
+        snapshots.newest.report.labelled,
+    ) == ((), None, 0)
+    assert snapshots.newest.history[0].labelled == (3,)
 
 
 def test_lag_and_checkpoint_are_those_of_the_metrics() -> None:
     """One measurement, told twice."""
     metrics = Metrics(["true", "false"], "perceptron", "digest")
     assert metrics.checkpoint() == CheckpointStatus(None, 0, 0, 0)
-    metrics.lag({("examples", 1): 7, ("labels", 1): 2})
+    metrics.observe(LagMeasured({("examples", 1): 7, ("labels", 1): 2}, 0))
     metrics.checkpointed(0.1, 2_048, 99.5)
     metrics.checkpoint_failed()
     metrics.checkpoint_pending(4)

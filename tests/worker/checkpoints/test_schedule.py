@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 from structlog.testing import capture_logs
 
-from mistakebound.settings import Settings
 from mistakebound.worker.checkpoints.store import CheckpointError
 from tests.log.support.place import forget_in_file
 from tests.worker.support.working import (
@@ -19,7 +18,7 @@ from tests.worker.support.working import (
     only_takes_over,
     opened,
     rejected,
-    settings_for,
+    settings_on,
     stream,
     written,
 )
@@ -32,23 +31,9 @@ def quiet() -> Iterator[list[Any]]:
         yield said
 
 
-@pytest.fixture
-def file(tmp_path: Path) -> Path:
-    return tmp_path / "log.db"
-
-
-@pytest.fixture
-def folder(tmp_path: Path) -> Path:
-    return tmp_path / "checkpoints"
-
-
-def on(file: Path, **sections: Any) -> Settings:
-    return settings_for(f"sqlite:{file}", **sections)
-
-
 def test_a_corrupt_checkpoint_is_set_aside_and_the_log_is_folded(file: Path, folder: Path) -> None:
     """The file is kept under another name, and nothing is lost."""
-    settings = on(file, checkpoint={"url": str(folder)})
+    settings = settings_on(file, checkpoint={"url": str(folder)})
     with opened(settings) as log:
         log.append(stream(20))
         digest = Run(log, settings).held.state.model.digest()
@@ -61,7 +46,7 @@ def test_a_corrupt_checkpoint_is_set_aside_and_the_log_is_folded(file: Path, fol
 
 def test_a_checkpoint_of_another_log_is_set_aside(file: Path, folder: Path, tmp_path: Path) -> None:
     """The same names, other topics: the checkpoint says nothing of them."""
-    settings = on(file, checkpoint={"url": str(folder)})
+    settings = settings_on(file, checkpoint={"url": str(folder)})
     with opened(settings) as log:
         log.append(stream(20))
         Run(log, settings)
@@ -76,11 +61,11 @@ def test_a_checkpoint_of_another_log_is_set_aside(file: Path, folder: Path, tmp_
 
 def test_a_checkpoint_of_another_group_is_left_alone(file: Path, folder: Path) -> None:
     """A folder may be shared: another group's files are neither used nor moved."""
-    settings = on(file, checkpoint={"url": str(folder)})
+    settings = settings_on(file, checkpoint={"url": str(folder)})
     with opened(settings) as log:
         log.append(stream(20))
         Run(log, settings)
-    other = on(file, checkpoint={"url": str(folder)})
+    other = settings_on(file, checkpoint={"url": str(folder)})
     with opened(other) as log:
         log.append(stream(20))
         Run(log, other)
@@ -91,7 +76,7 @@ def test_a_checkpoint_of_another_group_is_left_alone(file: Path, folder: Path) -
 @pytest.mark.parametrize("more", [40, 4])
 def test_a_checkpoint_newer_than_the_log_is_not_trusted(file: Path, folder: Path, more: int) -> None:
     """A log restored from a copy is behind the checkpoint; what it holds is the truth."""
-    settings = on(file, checkpoint={"url": str(folder)})
+    settings = settings_on(file, checkpoint={"url": str(folder)})
     copy = file.with_suffix(".copy")
     with opened(settings) as log:
         log.append(stream(20))
@@ -114,7 +99,9 @@ def test_a_checkpoint_newer_than_the_log_is_not_trusted(file: Path, folder: Path
 
 def test_the_checkpoint_before_a_damaged_one_is_used(file: Path, folder: Path) -> None:
     """Two are kept for this."""
-    settings = on(file, batch={"max_records": 10}, checkpoint={"url": str(folder), "every_updates": 1})
+    settings = settings_on(
+        file, batch={"max_records": 10}, checkpoint={"url": str(folder), "every_updates": 1}
+    )
     with opened(settings) as log:
         log.append(stream(60))
         Run(log, settings)
@@ -130,7 +117,7 @@ def test_the_checkpoint_before_a_damaged_one_is_used(file: Path, folder: Path) -
 def test_a_folder_that_cannot_be_written_to_ends_the_start(file: Path, folder: Path) -> None:
     """The error names the folder and the remedy, before any work."""
     folder.write_text("a file")
-    settings = on(file, checkpoint={"url": str(folder)})
+    settings = settings_on(file, checkpoint={"url": str(folder)})
     with (
         opened(settings) as log,
         pytest.raises(CheckpointError, match=r"checkpoint\.url: cannot use .*FOLDER"),
@@ -140,7 +127,9 @@ def test_a_folder_that_cannot_be_written_to_ends_the_start(file: Path, folder: P
 
 def test_a_folder_that_becomes_unwritable_is_a_warning(file: Path, folder: Path, quiet: list[Any]) -> None:
     """Work goes on without checkpoints, is warned of once in a while, not at every step, and is counted."""
-    settings = on(file, batch={"max_records": 5}, checkpoint={"url": str(folder), "every_updates": 1})
+    settings = settings_on(
+        file, batch={"max_records": 5}, checkpoint={"url": str(folder), "every_updates": 1}
+    )
     steps: list[Any] = []
 
     def spoil(held: Any) -> None:
@@ -164,7 +153,7 @@ def test_a_folder_that_becomes_unwritable_is_a_warning(file: Path, folder: Path,
 @pytest.mark.parametrize("topic", ["outcomes", "predictions", "updates"])
 def test_a_checkpoint_covers_what_was_deleted(file: Path, folder: Path, topic: str) -> None:
     """With a checkpoint nothing before it is needed any more."""
-    settings = on(file, batch={"max_records": 10}, checkpoint={"url": str(folder)})
+    settings = settings_on(file, batch={"max_records": 10}, checkpoint={"url": str(folder)})
     with opened(settings) as log:
         log.append(stream(60))
         digest = Run(log, settings).held.state.model.digest()

@@ -1,6 +1,6 @@
 """Checkpoints in a folder: whole or absent after a crash at any point, a cut of the power, a full disk.
 
-What holds on every shelf is in `test_shelves.py`.
+What holds on every store is in `test_stores.py`.
 """
 
 import errno
@@ -30,7 +30,7 @@ POINTS = [
 ]
 
 
-def shelf(folder: Path, slot: str = "worker-0") -> Catalog:
+def catalog_in(folder: Path, slot: str = "worker-0") -> Catalog:
     return Catalog(LocalCheckpointStore(folder), "demo.mistakebound", slot)
 
 
@@ -44,7 +44,7 @@ from mistakebound.worker.checkpoints.catalog import Catalog
 from mistakebound.worker.checkpoints.local import LocalCheckpointStore
 
 target, folder = sys.argv[1], pathlib.Path(sys.argv[2])
-store = Catalog(LocalCheckpointStore(folder), "demo.mistakebound", "worker-0")
+catalog = Catalog(LocalCheckpointStore(folder), "demo.mistakebound", "worker-0")
 
 def reached(point):
     if point == target:
@@ -93,7 +93,7 @@ def dying_lock(file, how):
 
 Folder._begin = dying_begin
 os.fsync, os.link, pathlib.Path.unlink, fcntl.flock = dying_sync, dying_link, dying_unlink, dying_lock
-store.write(b"new" * 100_000, {})
+catalog.write(b"new" * 100_000, {})
 reached("done")
 raise SystemExit("never reached " + target)
 """
@@ -104,25 +104,25 @@ raise SystemExit("never reached " + target)
 def test_a_kill_at_any_point_leaves_a_whole_checkpoint(tmp_path: Path, point: str) -> None:
     """Killed while writing, the old or the new one is there, whole; the next write clears what was left."""
     for payload in (b"oldest", b"old"):
-        shelf(tmp_path).write(payload, {})
+        catalog_in(tmp_path).write(payload, {})
     died = subprocess.run(
         [sys.executable, "-c", CRASHING, point, str(tmp_path)], capture_output=True, timeout=60, check=False
     )
     assert died.returncode == -signal.SIGKILL, died.stderr.decode()
-    newest = shelf(tmp_path).newest_valid()
+    newest = next(catalog_in(tmp_path).valid(), None)
     assert newest is not None
     named = POINTS.index(point) >= POINTS.index("link")
     assert newest.payload == (b"new" * 100_000 if named else b"old")
     assert not any(name.endswith(".rejected") for name in files(tmp_path))
-    shelf(tmp_path).write(b"next", {})
-    assert [each.payload for each in shelf(tmp_path).valid()] == [b"next", newest.payload]
+    catalog_in(tmp_path).write(b"next", {})
+    assert [each.payload for each in catalog_in(tmp_path).valid()] == [b"next", newest.payload]
     assert len(files(tmp_path)) == 2
 
 
 def test_the_order_of_writing_survives_a_power_cut(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Content is on disk before the name, and the name before old ones are deleted."""
     for payload in (b"oldest", b"old"):
-        shelf(tmp_path).write(payload, {})
+        catalog_in(tmp_path).write(payload, {})
     order: list[str] = []
     sync, link, unlink = os.fsync, os.link, Path.unlink
 
@@ -141,7 +141,7 @@ def test_the_order_of_writing_survives_a_power_cut(tmp_path: Path, monkeypatch: 
     monkeypatch.setattr(os, "fsync", noted_sync)
     monkeypatch.setattr(os, "link", noted_link)
     monkeypatch.setattr(Path, "unlink", noted_unlink)
-    shelf(tmp_path).write(b"new", {})
+    catalog_in(tmp_path).write(b"new", {})
     assert order == ["sync file", "link", "delete temporary", "sync folder", "delete"]
 
 
@@ -150,7 +150,7 @@ def test_a_failed_write_leaves_the_older_ones_and_no_rubbish(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, code: int
 ) -> None:
     """A full disk costs the new checkpoint only, and the error names the folder and the remedy."""
-    shelf(tmp_path).write(b"old", {})
+    catalog_in(tmp_path).write(b"old", {})
     before = files(tmp_path)
 
     def fail(_: int) -> None:
@@ -158,7 +158,7 @@ def test_a_failed_write_leaves_the_older_ones_and_no_rubbish(
 
     monkeypatch.setattr(os, "fsync", fail)
     with pytest.raises(CheckpointError) as refused:
-        shelf(tmp_path).write(b"new", {})
+        catalog_in(tmp_path).write(b"new", {})
     assert str(tmp_path) in str(refused.value)
     assert os.strerror(code) in str(refused.value)
     assert "--set checkpoint.url" in str(refused.value)
@@ -168,8 +168,8 @@ def test_a_failed_write_leaves_the_older_ones_and_no_rubbish(
 def test_an_unusable_folder_is_refused_before_the_work_begins(tmp_path: Path) -> None:
     """A path below a file cannot become a folder; `prepare` and `write` say so, with the remedy."""
     (tmp_path / "file").write_bytes(b"")
-    store = shelf(tmp_path / "file" / "checkpoints")
-    for attempt in (store.prepare, lambda: store.write(b"x", {})):
+    catalog = catalog_in(tmp_path / "file" / "checkpoints")
+    for attempt in (catalog.prepare, lambda: catalog.write(b"x", {})):
         with pytest.raises(CheckpointError, match=r"cannot use the folder .*file/checkpoints.*writ.* to"):
             attempt()
 
@@ -182,7 +182,7 @@ def test_a_read_only_folder_is_refused(tmp_path: Path) -> None:
         if me == 0:  # root may write anywhere: be nobody for a moment
             os.seteuid(65_534)
         with pytest.raises(CheckpointError, match="Permission denied"):
-            shelf(tmp_path).prepare()
+            catalog_in(tmp_path).prepare()
     finally:
         os.seteuid(me)
         tmp_path.chmod(0o700)
@@ -194,9 +194,9 @@ def test_preparing_leaves_nothing_and_clears_what_dead_writers_left(tmp_path: Pa
     dead.write_bytes(b"half")
     path, file = LocalCheckpointStore(tmp_path)._begin()
     with file:
-        shelf(tmp_path).prepare()
+        catalog_in(tmp_path).prepare()
         assert files(tmp_path) == [path.name]
-    shelf(tmp_path).prepare()
+    catalog_in(tmp_path).prepare()
     assert files(tmp_path) == []
 
 
@@ -208,8 +208,8 @@ def test_a_file_system_without_links_is_used_too(tmp_path: Path, monkeypatch: py
 
     monkeypatch.setattr(os, "link", refuse)
     for payload in (b"first", b"second"):
-        shelf(tmp_path).write(payload, {})
-    assert [each.payload for each in shelf(tmp_path).valid()] == [b"second", b"first"]
+        catalog_in(tmp_path).write(payload, {})
+    assert [each.payload for each in catalog_in(tmp_path).valid()] == [b"second", b"first"]
     with pytest.raises(FileExistsError):
         LocalCheckpointStore(tmp_path).create(files(tmp_path)[0], b"", b"third")
     assert len(files(tmp_path)) == 2

@@ -5,6 +5,7 @@ import pytest
 from mistakebound.core.reporting.report import Bound
 from mistakebound.core.step.facts import PartitionTotals, StepFacts
 from mistakebound.worker.metrics.metrics import Metrics
+from tests.worker.support.events import committed, waiting
 from tests.worker.support.promtool import lint
 
 pytestmark = pytest.mark.promtool
@@ -18,25 +19,19 @@ def test_promtool_finds_nothing_on_a_fresh_page() -> None:
 def test_promtool_finds_nothing_on_a_full_page() -> None:
     """The page with every series filled is clean, odd class names included."""
     metrics = Metrics(['sp"am', "line\nbreak", "größer\\"], "perceptron", "abc")
-    metrics.stepped(
-        StepFacts(mistakes={'sp"am': 1, "line\nbreak": 2}, margins=[1.0], label_delays_seconds=[3.0]),
-        0.1,
-        10.0,
+    facts = StepFacts(mistakes={'sp"am': 1, "line\nbreak": 2}, margins=[1.0], label_delays_seconds=[3.0])
+    totals = PartitionTotals(
+        examples=4,
+        labelled=3,
+        mistakes=2,
+        baseline_mistakes=2,
+        updates=2,
+        waiting=1,
+        parked=0,
+        oldest_waiting_ms=5,
     )
-    metrics.partition(
-        0,
-        PartitionTotals(
-            examples=4,
-            labelled=3,
-            mistakes=2,
-            baseline_mistakes=2,
-            updates=2,
-            waiting=1,
-            parked=0,
-            oldest_waiting_ms=5,
-        ),
-    )
-    metrics.lag({("examples", 0): 1, ("labels", 0): 0})
+    metrics.observe(committed(facts, {0: totals}))
+    metrics.observe(waiting({0: 1}))
     metrics.margin(0.5, 0.25, 0.25)
     metrics.version_space(7)
     metrics.bounds([Bound("Novikoff", 63.5, 41, True, "updates", "R = 1")])

@@ -10,7 +10,6 @@ from structlog.testing import capture_logs
 
 from mistakebound.core.checkpoint import Checkpoint
 from mistakebound.core.messages.schema import read_outcomes
-from mistakebound.core.step.facts import PartitionTotals
 from mistakebound.core.step.state import State
 from mistakebound.core.step.step import Step
 from mistakebound.log.newest import newest_record
@@ -21,6 +20,7 @@ from mistakebound.worker import stepping
 from mistakebound.worker.assignment import WorkerState
 from mistakebound.worker.checkpoints import schedule
 from mistakebound.worker.metrics.metrics import Metrics
+from mistakebound.worker.observers import Assigned, Event, StepCommitted
 from tests.worker.support.faulty import FaultyLog
 from tests.worker.support.working import Recount, Run, opened, settings_for, stream
 
@@ -127,16 +127,17 @@ def test_metrics_tell_only_what_is_committed(monkeypatch: pytest.MonkeyPatch) ->
     """A partition's totals are those of its newest outcomes record, also while the next step is made."""
     settings = small()
     told: list[tuple[int, int]] = []
-    partition = Metrics.partition
+    observe = Metrics.observe
     with opened(settings) as log:
 
-        def noted(self: Metrics, number: int, totals: PartitionTotals) -> None:
-            newest = newest_record(log, "outcomes", number)
-            tallies = None if newest is None else read_outcomes(newest).tallies
-            told.append((totals.labelled, 0 if tallies is None else tallies.life.judged))
-            partition(self, number, totals)
+        def noted(self: Metrics, event: Event) -> None:
+            if isinstance(event, Assigned | StepCommitted):
+                newest = newest_record(log, "outcomes", 0)
+                tallies = None if newest is None else read_outcomes(newest).tallies
+                told.append((event.totals[0].labelled, 0 if tallies is None else tallies.life.judged))
+            observe(self, event)
 
-        monkeypatch.setattr(Metrics, "partition", noted)
+        monkeypatch.setattr(Metrics, "observe", noted)
         log.append(stream(40))
         Run(log, settings)
     assert told[-1] == (40, 40)

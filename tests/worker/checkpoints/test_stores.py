@@ -1,4 +1,4 @@
-"""Checkpoints on every shelf, a folder and a real object store: two kept, the newest valid one wins."""
+"""Checkpoints on every store, a folder and a real object store: two kept, the newest valid one wins."""
 
 import threading
 import uuid
@@ -14,7 +14,7 @@ from mistakebound.worker.checkpoints.envelope import MAGIC, InvalidCheckpointErr
 from mistakebound.worker.checkpoints.open_store import open_store
 from mistakebound.worker.checkpoints.store import CheckpointError, CheckpointStore, Place, place_of, split
 from tests.support.tries import long
-from tests.worker.support.object_store import BUCKET, SECRET, Store, silence
+from tests.worker.support.object_store import BUCKET, SECRET, ObjectStore, silence
 
 ANSWER_S = 20.0
 
@@ -24,113 +24,113 @@ def url(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.Monk
     """A place for checkpoints that holds nothing yet."""
     if request.param == "file":
         return f"{tmp_path.as_uri()}/a%20folder"
-    for name, value in request.getfixturevalue("store").environment.items():
+    for name, value in request.getfixturevalue("object_store").environment.items():
         monkeypatch.setenv(name, value)
     return f"s3://{BUCKET}/{uuid.uuid4().hex}/model"
 
 
 @pytest.fixture
-def shelf(url: str) -> CheckpointStore:
+def store(url: str) -> CheckpointStore:
     return open_store(url, ANSWER_S)
 
 
-def of(shelf: CheckpointStore, slot: str = "worker-0", group: str = "demo.mistakebound") -> Catalog:
-    return Catalog(shelf, group, slot)
+def of(store: CheckpointStore, slot: str = "worker-0", group: str = "demo.mistakebound") -> Catalog:
+    return Catalog(store, group, slot)
 
 
-def put(shelf: CheckpointStore, name: str, content: bytes) -> None:
+def put(store: CheckpointStore, name: str, content: bytes) -> None:
     """In place of what was there."""
-    shelf.delete(name)
-    shelf.create(name, content, b"")
+    store.delete(name)
+    store.create(name, content, b"")
 
 
 def payloads(checkpoints: Catalog) -> list[bytes]:
     return [each.payload for each in checkpoints.valid()]
 
 
-# --- what a shelf promises ----------------------------------------------------------------------------------
+# --- what a store promises ----------------------------------------------------------------------------------
 
 
-def test_a_name_is_taken_once(shelf: CheckpointStore) -> None:
+def test_a_name_is_taken_once(store: CheckpointStore) -> None:
     """Who comes second is told, and changes nothing."""
-    shelf.create("a.checkpoint", b"head", b"payload")
+    store.create("a.checkpoint", b"head", b"payload")
     with pytest.raises(FileExistsError):
-        shelf.create("a.checkpoint", b"other", b"")
-    content, written_at_s = shelf.read("a.checkpoint")
+        store.create("a.checkpoint", b"other", b"")
+    content, written_at_s = store.read("a.checkpoint")
     assert content == b"headpayload"
     assert written_at_s > 1.7e9
-    assert shelf.size("a.checkpoint") == 11
+    assert store.size("a.checkpoint") == 11
 
 
 @pytest.mark.parametrize(("length", "expected"), [(4, b"head"), (100, b"headpayload")])
-def test_the_beginning_can_be_read_alone(shelf: CheckpointStore, length: int, expected: bytes) -> None:
+def test_the_beginning_can_be_read_alone(store: CheckpointStore, length: int, expected: bytes) -> None:
     """As much as there is."""
-    shelf.create("a.checkpoint", b"head", b"payload")
-    shelf.create("empty.checkpoint", b"", b"")
-    assert shelf.beginning("a.checkpoint", length) == expected
-    assert shelf.beginning("empty.checkpoint", length) == b""
+    store.create("a.checkpoint", b"head", b"payload")
+    store.create("empty.checkpoint", b"", b"")
+    assert store.beginning("a.checkpoint", length) == expected
+    assert store.beginning("empty.checkpoint", length) == b""
 
 
-def test_what_is_missing_is_a_missing_file(shelf: CheckpointStore) -> None:
+def test_what_is_missing_is_a_missing_file(store: CheckpointStore) -> None:
     """Also before anything was written; deleting it is no error."""
-    assert shelf.names() == []
-    asks: list[Callable[[str], Any]] = [shelf.read, shelf.size, lambda name: shelf.beginning(name, 1)]
-    for ask in (*asks, lambda name: shelf.rename(name, "b")):
+    assert store.names() == []
+    asks: list[Callable[[str], Any]] = [store.read, store.size, lambda name: store.beginning(name, 1)]
+    for ask in (*asks, lambda name: store.rename(name, "b")):
         with pytest.raises(FileNotFoundError):
             ask("gone.checkpoint")
-    shelf.delete("gone.checkpoint")
+    store.delete("gone.checkpoint")
 
 
-def test_only_checkpoints_are_listed_and_others_are_left(shelf: CheckpointStore) -> None:
+def test_only_checkpoints_are_listed_and_others_are_left(store: CheckpointStore) -> None:
     """A probe leaves nothing; what was set aside is there, and is not listed."""
-    shelf.probe()
+    store.probe()
     for name in ("b.checkpoint", "a.checkpoint", "notes.txt", "c.checkpoint"):
-        shelf.create(name, b"x", b"")
-    shelf.rename("c.checkpoint", "c.checkpoint.rejected")
-    shelf.sweep()
-    assert shelf.names() == ["a.checkpoint", "b.checkpoint"]
-    assert shelf.read("notes.txt")[0] == shelf.read("c.checkpoint.rejected")[0] == b"x"
+        store.create(name, b"x", b"")
+    store.rename("c.checkpoint", "c.checkpoint.rejected")
+    store.sweep()
+    assert store.names() == ["a.checkpoint", "b.checkpoint"]
+    assert store.read("notes.txt")[0] == store.read("c.checkpoint.rejected")[0] == b"x"
 
 
-def test_a_checkpoint_is_found_again_by_what_people_read(shelf: CheckpointStore) -> None:
+def test_a_checkpoint_is_found_again_by_what_people_read(store: CheckpointStore) -> None:
     """`where` gives what `checkpoint show` takes."""
-    shelf.create("a.checkpoint", b"x", b"")
-    url, name = split(shelf.where("a.checkpoint"))
+    store.create("a.checkpoint", b"x", b"")
+    url, name = split(store.where("a.checkpoint"))
     assert open_store(url, ANSWER_S).read(name)[0] == b"x"
 
 
 # --- what is kept on it -------------------------------------------------------------------------------------
 
 
-def test_what_was_written_is_read_back(shelf: CheckpointStore) -> None:
-    """Payload and summary come back as they were, from a shelf that was not there before."""
-    name = of(shelf).write(b"\x00payload\n\xff", {"updates": [3, 4]})
-    newest = of(shelf).newest_valid()
+def test_what_was_written_is_read_back(store: CheckpointStore) -> None:
+    """Payload and summary come back as they were, from a store that was not there before."""
+    name = of(store).write(b"\x00payload\n\xff", {"updates": [3, 4]})
+    newest = next(of(store).valid(), None)
     assert newest is not None
     assert (newest.name, newest.payload, newest.summary) == (name, b"\x00payload\n\xff", {"updates": [3, 4]})
     assert name == "demo.mistakebound_worker-0_000000000001.checkpoint"
 
 
-def test_an_empty_payload_is_a_payload(shelf: CheckpointStore) -> None:
+def test_an_empty_payload_is_a_payload(store: CheckpointStore) -> None:
     """Length zero is not confused with a truncated file."""
-    of(shelf).write(b"", {})
-    assert payloads(of(shelf)) == [b""]
+    of(store).write(b"", {})
+    assert payloads(of(store)) == [b""]
 
 
-def test_an_empty_shelf_holds_no_checkpoint(shelf: CheckpointStore) -> None:
-    """The first start finds nothing, and that is no error; nor is it when the shelf was made ready."""
-    assert of(shelf).newest_valid() is None
-    of(shelf).prepare()
-    assert of(shelf).newest_valid() is None
+def test_an_empty_store_holds_no_checkpoint(store: CheckpointStore) -> None:
+    """The first start finds nothing, and that is no error; nor is it when the store was made ready."""
+    assert next(of(store).valid(), None) is None
+    of(store).prepare()
+    assert next(of(store).valid(), None) is None
 
 
-def test_two_are_kept_and_the_newest_wins(shelf: CheckpointStore) -> None:
+def test_two_are_kept_and_the_newest_wins(store: CheckpointStore) -> None:
     """Older ones are deleted; numbering goes on after a restart."""
     for number in range(5):
-        of(shelf).write(b"%d" % number, {})
-    assert payloads(of(shelf)) == [b"4", b"3"]
-    assert [name[-15:] for name in of(shelf).names()] == ["0005.checkpoint", "0004.checkpoint"]
-    assert len(shelf.names()) == 2
+        of(store).write(b"%d" % number, {})
+    assert payloads(of(store)) == [b"4", b"3"]
+    assert [name[-15:] for name in of(store).names()] == ["0005.checkpoint", "0004.checkpoint"]
+    assert len(store.names()) == 2
 
 
 def _damaged(whole: bytes) -> dict[str, bytes]:
@@ -161,134 +161,134 @@ def test_a_damaged_checkpoint_is_set_aside_and_the_older_one_used(tmp_path: Path
 
 
 @pytest.mark.parametrize("kind", ["empty", "one bit flipped"])
-def test_a_damaged_one_is_set_aside_on_every_shelf(shelf: CheckpointStore, kind: str) -> None:
+def test_a_damaged_one_is_set_aside_on_every_store(store: CheckpointStore, kind: str) -> None:
     """What is read from it is the same bytes; that it is empty, or moved, is its own affair."""
-    check_damaged(shelf, kind)
+    check_damaged(store, kind)
 
 
-def check_damaged(shelf: CheckpointStore, kind: str) -> None:
-    older = of(shelf).write(b"older", {})
-    name = of(shelf).write(b"payload", {})
-    put(shelf, name, _damaged(shelf.read(name)[0])[kind])
+def check_damaged(store: CheckpointStore, kind: str) -> None:
+    older = of(store).write(b"older", {})
+    name = of(store).write(b"payload", {})
+    put(store, name, _damaged(store.read(name)[0])[kind])
     with capture_logs() as logs:
-        assert payloads(of(shelf)) == [b"older"]
-    assert shelf.names() == [older]
-    assert shelf.size(name + ".rejected") >= 0
+        assert payloads(of(store)) == [b"older"]
+    assert store.names() == [older]
+    assert store.size(name + ".rejected") >= 0
     (warning,) = logs
     assert (warning["event"], warning["log_level"]) == ("checkpoint_rejected", "warning")
-    assert warning["path"] == shelf.where(name)
+    assert warning["path"] == store.where(name)
     assert warning["reason"].startswith("it")
 
 
-def test_when_all_are_damaged_there_is_none(shelf: CheckpointStore) -> None:
+def test_when_all_are_damaged_there_is_none(store: CheckpointStore) -> None:
     """The worker then folds the log; the files stay for inspection, and writing goes on."""
     for payload in (b"a", b"b"):
-        put(shelf, of(shelf).write(payload, {}), b"rubbish")
-    assert of(shelf).newest_valid() is None
-    assert shelf.names() == []
-    of(shelf).write(b"c", {})
-    assert payloads(of(shelf)) == [b"c"]
+        put(store, of(store).write(payload, {}), b"rubbish")
+    assert next(of(store).valid(), None) is None
+    assert store.names() == []
+    of(store).write(b"c", {})
+    assert payloads(of(store)) == [b"c"]
 
 
 def test_a_folder_in_a_checkpoints_place_is_set_aside(tmp_path: Path) -> None:
     """Even what is no file at all does not stop the start."""
-    shelf = open_store(str(tmp_path), ANSWER_S)
-    name = of(shelf).write(b"older", {})
+    store = open_store(str(tmp_path), ANSWER_S)
+    name = of(store).write(b"older", {})
     (tmp_path / name.replace("0001", "0002")).mkdir()
-    assert [found.name for found in of(shelf).heads()] == [name]
-    assert payloads(of(shelf)) == [b"older"]
+    assert [found.name for found in of(store).heads()] == [name]
+    assert payloads(of(store)) == [b"older"]
 
 
-def test_a_caller_can_refuse_one_and_take_the_next(shelf: CheckpointStore) -> None:
+def test_a_caller_can_refuse_one_and_take_the_next(store: CheckpointStore) -> None:
     """A whole file of another log or settings is set aside by its reader."""
     for payload in (b"older", b"newer"):
-        of(shelf).write(payload, {})
+        of(store).write(payload, {})
     seen = []
-    for checkpoint in of(shelf).valid():
+    for checkpoint in of(store).valid():
         seen.append(checkpoint.payload)
-        of(shelf).set_aside(checkpoint.name, "it belongs to another log")
+        of(store).set_aside(checkpoint.name, "it belongs to another log")
     assert seen == [b"newer", b"older"]
-    assert of(shelf).newest_valid() is None
+    assert next(of(store).valid(), None) is None
 
 
-def test_reading_one_says_what_is_wrong(shelf: CheckpointStore) -> None:
+def test_reading_one_says_what_is_wrong(store: CheckpointStore) -> None:
     """Without moving it."""
-    name = of(shelf).write(b"payload", {})
-    put(shelf, name, shelf.read(name)[0][:-3])
+    name = of(store).write(b"payload", {})
+    put(store, name, store.read(name)[0][:-3])
     with pytest.raises(InvalidCheckpointError, match="4 bytes where its header says 7"):
-        of(shelf).read(name)
-    assert shelf.names() == [name]
+        of(store).read(name)
+    assert store.names() == [name]
 
 
-def test_workers_share_a_shelf_and_leave_each_other_alone(shelf: CheckpointStore) -> None:
+def test_workers_share_a_store_and_leave_each_other_alone(store: CheckpointStore) -> None:
     """Each slot has its own numbering, and neither deletes, uses nor rejects another's files."""
     slots = ["worker-1", "worker", "worker_0", "worker/0", "worker%2F0", "x" * 249, "x" * 248]
     for slot in slots:
         for number in (1, 2):
-            of(shelf, slot).write(f"{slot}{number}".encode(), {})
-    shelf.create("notes.checkpoint", b"not ours", b"")
+            of(store, slot).write(f"{slot}{number}".encode(), {})
+    store.create("notes.checkpoint", b"not ours", b"")
     for slot in slots:
-        assert payloads(of(shelf, slot)) == [f"{slot}2".encode(), f"{slot}1".encode()]
-    assert len(shelf.names()) == 2 * len(slots) + 1
+        assert payloads(of(store, slot)) == [f"{slot}2".encode(), f"{slot}1".encode()]
+    assert len(store.names()) == 2 * len(slots) + 1
 
 
-def test_the_heads_of_a_group_are_the_newest_of_each_slot(shelf: CheckpointStore) -> None:
+def test_the_heads_of_a_group_are_the_newest_of_each_slot(store: CheckpointStore) -> None:
     """What another worker may take over from: not another group's, and not what has no head."""
     for slot in ("worker-0", "worker-1"):
         for number in range(2):
-            of(shelf, slot).write(b"x" * 2 * HEAD_BYTES, {"number": number})
-    put(shelf, of(shelf, "worker-2").write(b"x", {"number": 7}), b"rubbish")
-    of(shelf, group="other").write(b"x", {"number": 8})
-    found = [(each.own, each.summary) for each in of(shelf, "worker-1").heads()]
+            of(store, slot).write(b"x" * 2 * HEAD_BYTES, {"number": number})
+    put(store, of(store, "worker-2").write(b"x", {"number": 7}), b"rubbish")
+    of(store, group="other").write(b"x", {"number": 8})
+    found = [(each.own, each.summary) for each in of(store, "worker-1").heads()]
     assert found == [(False, {"number": 1}), (True, {"number": 1})]
 
 
-def test_another_slots_checkpoint_is_never_moved(shelf: CheckpointStore) -> None:
+def test_another_slots_checkpoint_is_never_moved(store: CheckpointStore) -> None:
     """That it is of no use is warned of; its own writer may set it aside."""
-    name = of(shelf, "worker-1").write(b"x", {})
+    name = of(store, "worker-1").write(b"x", {})
     with capture_logs() as logs:
-        of(shelf).set_aside(name, "it does not fit")
-    assert shelf.names() == [name]
+        of(store).set_aside(name, "it does not fit")
+    assert store.names() == [name]
     assert [said["event"] for said in logs] == ["checkpoint_passed_over"]
 
 
-def test_group_and_slot_cannot_be_confused(shelf: CheckpointStore) -> None:
+def test_group_and_slot_cannot_be_confused(store: CheckpointStore) -> None:
     """`a_b` + `c` and `a` + `b_c` are two workers."""
-    of(shelf, "c", "a_b").write(b"first", {})
-    of(shelf, "b_c", "a").write(b"second", {})
-    assert payloads(of(shelf, "c", "a_b")) == [b"first"]
+    of(store, "c", "a_b").write(b"first", {})
+    of(store, "b_c", "a").write(b"second", {})
+    assert payloads(of(store, "c", "a_b")) == [b"first"]
 
 
-def test_two_writers_of_a_slot_lose_neither_checkpoint(shelf: CheckpointStore) -> None:
+def test_two_writers_of_a_slot_lose_neither_checkpoint(store: CheckpointStore) -> None:
     """A paused predecessor that wakes up between a look at the numbers and the write takes the next one."""
 
     class Late:
-        """The shelf, as it was a moment ago at the first look."""
+        """The store, as it was a moment ago at the first look."""
 
         looks = 0
 
         def names(self) -> list[str]:
             self.looks += 1
-            return [] if self.looks == 1 else shelf.names()
+            return [] if self.looks == 1 else store.names()
 
         def __getattr__(self, name: str) -> Any:
-            return getattr(shelf, name)
+            return getattr(store, name)
 
-    of(shelf).write(b"the successor's", {})
+    of(store).write(b"the successor's", {})
     late: Any = Late()
     assert of(late).write(b"the predecessor's", {}).endswith("0002.checkpoint")
-    assert payloads(of(shelf)) == [b"the predecessor's", b"the successor's"]
+    assert payloads(of(store)) == [b"the predecessor's", b"the successor's"]
 
 
-def test_writers_at_the_same_time_leave_whole_files_only(shelf: CheckpointStore) -> None:
+def test_writers_at_the_same_time_leave_whole_files_only(store: CheckpointStore) -> None:
     """A paused predecessor that wakes up beside its successor breaks nothing."""
     errors: list[Exception] = []
 
     def write(writer: int) -> None:
         try:
             for number in range(8):
-                of(shelf).write(f"{writer}.{number}".encode() * 1_000, {})
-                assert of(shelf).newest_valid() is not None
+                of(store).write(f"{writer}.{number}".encode() * 1_000, {})
+                assert next(of(store).valid(), None) is not None
         except Exception as error:  # noqa: BLE001 - shown by the assertion below
             errors.append(error)
 
@@ -298,28 +298,30 @@ def test_writers_at_the_same_time_leave_whole_files_only(shelf: CheckpointStore)
     for writer in writers:
         writer.join(120)
     assert errors == []
-    of(shelf).write(b"last", {})
-    assert len(payloads(of(shelf))) == len(shelf.names()) == 2
+    of(store).write(b"last", {})
+    assert len(payloads(of(store))) == len(store.names()) == 2
 
 
 # --- an object store that does not serve ---------------------------------------------------------------------
 
 
 @pytest.fixture
-def away(store: Store, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[str], CheckpointStore]]:
-    """A shelf in a store that is `silent`, `refused`, or asked with the wrong `secret`."""
-    for name, value in store.environment.items():
+def away(
+    object_store: ObjectStore, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[Callable[[str], CheckpointStore]]:
+    """A store in an object store that is `silent`, `refused`, or asked with the wrong `secret`."""
+    for name, value in object_store.environment.items():
         monkeypatch.setenv(name, value)
     with silence() as silent:
 
-        def shelf(how: str) -> CheckpointStore:
+        def store(how: str) -> CheckpointStore:
             if how == "secret":
                 monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", SECRET[::-1])
             else:
                 monkeypatch.setenv("AWS_ENDPOINT_URL", silent if how == "silent" else "http://127.0.0.1:1")
             return open_store(f"s3://{BUCKET}/model", 0.2)
 
-        yield shelf
+        yield store
 
 
 @pytest.mark.parametrize(
@@ -334,14 +336,14 @@ def test_a_store_that_does_not_serve_is_an_error_in_time(
     away: Callable[[str], CheckpointStore], how: str, told: str
 ) -> None:
     """It names the place, the reason and the remedy, and nothing secret."""
-    shelf = away(how)
+    store = away(how)
     asks: list[Callable[[], Any]] = [
-        shelf.names,
-        shelf.probe,
-        lambda: shelf.read("a"),
-        lambda: shelf.delete("a"),
+        store.names,
+        store.probe,
+        lambda: store.read("a"),
+        lambda: store.delete("a"),
     ]
-    for ask in (*asks, lambda: of(shelf).write(b"x", {})):
+    for ask in (*asks, lambda: of(store).write(b"x", {})):
         with pytest.raises(CheckpointError) as refused:
             ask()
         message = str(refused.value)
@@ -350,20 +352,20 @@ def test_a_store_that_does_not_serve_is_an_error_in_time(
         assert "AWS_SECRET_ACCESS_KEY" in message
         assert SECRET not in message
         assert SECRET[::-1] not in message
-    shelf.prepare()  # a store may be away when the work begins
+    store.prepare()  # a store may be away when the work begins
 
 
 def test_an_encrypted_store_must_show_a_certificate_that_is_trusted(
-    store: Store, monkeypatch: pytest.MonkeyPatch
+    object_store: ObjectStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Of a public authority, or of the one in SSL_CERT_FILE; nothing is said to another."""
-    for name, value in store.environment.items():
+    for name, value in object_store.environment.items():
         monkeypatch.setenv(name, value)
-    monkeypatch.setenv("AWS_ENDPOINT_URL", store.encrypted)
+    monkeypatch.setenv("AWS_ENDPOINT_URL", object_store.encrypted)
     url = f"s3://{BUCKET}/{uuid.uuid4().hex}"
     with pytest.raises(CheckpointError, match="error sending request"):
         open_store(url, 1.0).probe()
-    monkeypatch.setenv("SSL_CERT_FILE", str(store.authority))
+    monkeypatch.setenv("SSL_CERT_FILE", str(object_store.authority))
     assert of(open_store(url, ANSWER_S)).write(b"x", {}) in open_store(url, ANSWER_S).names()
 
 
@@ -397,7 +399,7 @@ def test_a_url_names_a_place(url: str, place: Place) -> None:
         ("s3://key:secret@bucket", "credentials do not belong in the URL"),
         ("s3://bucket/prefix?region=eu", "no query"),
         ("s3://bucket/prefix#1", "no query and no fragment"),
-        ("ftp://host/folder", "checkpoints cannot lie at ftp://"),
+        ("ftp://host/folder", "checkpoints cannot be kept at ftp://"),
     ],
 )
 def test_another_url_is_refused(url: str, wrong: str) -> None:

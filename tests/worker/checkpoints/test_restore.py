@@ -22,7 +22,7 @@ from mistakebound.worker.metrics.metrics import Metrics
 from tests.commands.support.command_line import ok, run
 from tests.core.support.histories import ledger_of, model_of
 from tests.support.tries import long
-from tests.worker.support.object_store import BUCKET, SECRET, Store, silence
+from tests.worker.support.object_store import BUCKET, SECRET, ObjectStore, silence
 from tests.worker.support.working import Recount, Run, altered, only_takes_over, opened, settings_for, stream
 
 PARTITIONS = 2
@@ -33,7 +33,7 @@ def shared(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.M
     """Where all slots' checkpoints lie."""
     if request.param == "folder":
         return str(tmp_path / "checkpoints")
-    for name, value in request.getfixturevalue("store").environment.items():
+    for name, value in request.getfixturevalue("object_store").environment.items():
         monkeypatch.setenv(name, value)
     return f"s3://{BUCKET}/{uuid.uuid4().hex}"
 
@@ -155,7 +155,7 @@ class Group:
         log.append(stream(60, partitions=PARTITIONS, delay=30))
         self.left = Run(log, settings, slot="one").held
         self.log, self.settings = Counted(log), settings
-        self.store = Catalog(open_store(settings.checkpoint.url, 20), settings.group, "two")
+        self.catalog = Catalog(open_store(settings.checkpoint.url, 20), settings.group, "two")
         self.session: Session = log.join("two")
         while not self.session.poll(1.0).partitions:
             pass
@@ -167,20 +167,20 @@ class Group:
 
     def lend(self, **changes: Any) -> None:
         """Put an altered copy of the checkpoint's second ledger in its place."""
-        (name,) = self.store.shelf.names()
-        whole = self.store.read(name)
+        (name,) = self.catalog.store.names()
+        whole = self.catalog.read(name)
         content = decode_checkpoint(whole.payload)
         ledgers = {**content.ledgers, 1: msgspec.structs.replace(content.ledgers[1], **changes)}
         altered = msgspec.structs.replace(content, ledgers=ledgers)
-        self.store.shelf.delete(name)
-        one = Catalog(self.store.shelf, self.settings.group, "one")
+        self.catalog.store.delete(name)
+        one = Catalog(self.catalog.store, self.settings.group, "one")
         one.write(encode_checkpoint(altered), whole.summary)
 
     def _take(
         self, partitions: tuple[int, ...], held: WorkerState | None, *, borrow: bool = False
     ) -> WorkerState:
         metrics = Metrics([], "perceptron", "digest")
-        lent = restore.Restore(self.log, self.settings, self.store, metrics).ledgers  # type: ignore[arg-type]
+        lent = restore.Restore(self.log, self.settings, self.catalog, metrics).ledgers  # type: ignore[arg-type]
         more: Any = {"borrow": lent} if borrow else {}
         return take_over(self.log, self.session, self.settings, partitions, held, None, **more)  # type: ignore[arg-type]
 
@@ -220,10 +220,10 @@ def test_a_borrowed_ledger_that_does_not_fit_is_left(
 ) -> None:
     """The log is read as if there were none; the checkpoint stays where it is: it is another's."""
     group.lend(**changes)
-    names = group.store.shelf.names()
+    names = group.catalog.store.names()
     held = group.takes_the_other()
     same(held, group.left)
-    assert group.store.shelf.names() == names
+    assert group.catalog.store.names() == names
     assert ("borrowed_ledger_left" in events(said)) is (changes != {"outcomes_end": 0, "labels_next": 0})
 
 
@@ -245,14 +245,14 @@ def test_what_the_log_gives_as_fast_is_not_borrowed(
     assert "ledger_borrowed" not in events(said)
 
 
-# --- a shelf that is away, slow or stuck -----------------------------------------------------------------------
+# --- a store that is away, slow or stuck -----------------------------------------------------------------------
 
 
 def test_a_store_that_does_not_answer_stops_nothing(
-    tmp_path: Path, store: Store, monkeypatch: pytest.MonkeyPatch, said: list[Any]
+    tmp_path: Path, object_store: ObjectStore, monkeypatch: pytest.MonkeyPatch, said: list[Any]
 ) -> None:
     """The worker starts, works everything off and ends; it warns, and counts, and says nothing secret."""
-    for name, value in store.environment.items():
+    for name, value in object_store.environment.items():
         monkeypatch.setenv(name, value)
     settings = settings_at(tmp_path, f"s3://{BUCKET}/model")
     settings = altered(
@@ -271,27 +271,27 @@ def test_a_store_that_does_not_answer_stops_nothing(
 
 
 class Stuck:
-    """A shelf whose puts wait until they are let go."""
+    """A store whose puts wait until they are let go."""
 
     def __init__(self, path: Path) -> None:
-        self._shelf = open_store(str(path), 1.0)
+        self._store = open_store(str(path), 1.0)
         self.entered, self.let_go = threading.Event(), threading.Event()
 
     def __getattr__(self, name: str) -> Any:
-        return getattr(self._shelf, name)
+        return getattr(self._store, name)
 
     def create(self, *content: Any) -> None:
         self.entered.set()
         assert self.let_go.wait(60.0)
-        self._shelf.create(*content)
+        self._store.create(*content)
 
 
 @pytest.fixture
 def stuck(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Stuck]:
-    shelf = Stuck(tmp_path / "checkpoints")
-    monkeypatch.setattr(schedule, "open_store", lambda url, timeout_s: shelf)
-    yield shelf
-    shelf.let_go.set()
+    store = Stuck(tmp_path / "checkpoints")
+    monkeypatch.setattr(schedule, "open_store", lambda url, timeout_s: store)
+    yield store
+    store.let_go.set()
 
 
 def test_steps_go_on_while_a_checkpoint_is_written(tmp_path: Path, stuck: Stuck) -> None:
@@ -311,13 +311,13 @@ def test_steps_go_on_while_a_checkpoint_is_written(tmp_path: Path, stuck: Stuck)
         done = Run(log, settings, stepped=stepped)
         assert len(during) >= 5
         assert during[4] > during[0], "the model learned while the write was under way"
-        newest = Catalog(stuck, settings.group, "slot").newest_valid()  # type: ignore[arg-type]
+        newest = next(Catalog(stuck, settings.group, "slot").valid())  # type: ignore[arg-type]
         assert newest is not None
         assert newest.summary["updates"] == done.held.state.model.updates
     assert done.metric("mistakebound_checkpoint_pending_updates") == 0
 
 
-def test_a_drain_does_not_wait_for_a_stuck_shelf(
+def test_a_drain_does_not_wait_for_a_stuck_store(
     tmp_path: Path, stuck: Stuck, said: list[Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It gives the checkpoint up, says so, and the worker ends: nothing is lost but time."""
@@ -360,9 +360,11 @@ def test_the_commands_look_into_the_store(tmp_path: Path, shared: str) -> None:
     assert open_store(shared, 20).names() == [name]
 
 
-def test_a_store_that_is_away_is_seen_by_the_commands(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_store_that_is_away_is_seen_by_the_commands(
+    object_store: ObjectStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Exit 4, with the place, the reason and the remedy, and nothing secret."""
-    for name, value in store.environment.items():
+    for name, value in object_store.environment.items():
         monkeypatch.setenv(name, value)
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "wrong-" + SECRET)
     result = run("checkpoint", "list", "--set", f"checkpoint.url=s3://{BUCKET}/model")

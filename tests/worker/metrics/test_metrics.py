@@ -11,6 +11,19 @@ from mistakebound.core.messages.labels import spelled
 from mistakebound.core.reporting.report import Bound
 from mistakebound.core.step.facts import PartitionTotals, StepFacts
 from mistakebound.worker.metrics.metrics import Metrics
+from mistakebound.worker.observers import (
+    Assigned,
+    LagMeasured,
+    PhaseEntered,
+    PollReturned,
+    Rebuilding,
+    Revoked,
+    StateDropped,
+    StepCommitted,
+    TransactionEnded,
+    TransactionOpened,
+)
+from tests.worker.support.events import assigned, committed, waiting
 
 TYPES = {
     "build_info": "gauge",
@@ -185,7 +198,7 @@ def test_a_step_adds_its_facts() -> None:
         newest_record_ms={"examples": 1_001_000},
     )
     for _ in range(2):
-        metrics.stepped(facts, duration_s=0.004, committed_at_s=1_001.2)
+        metrics.observe(StepCommitted(facts, {}, 0.004, 1_001.2))
     seen = samples(metrics)
     assert seen["records_consumed_total", ("examples",)] == 10
     assert seen["records_consumed_total", ("labels",)] == 8
@@ -214,7 +227,7 @@ def test_the_newest_record_time_never_goes_back() -> None:
     """A producer whose clock is behind does not make the stream look older."""
     metrics = binary()
     for newest in (9_000, 4_000):
-        metrics.stepped(StepFacts(newest_record_ms={"labels": newest}), 0.001, 10.0)
+        metrics.observe(committed(StepFacts(newest_record_ms={"labels": newest})))
     assert samples(metrics)["last_record_timestamp_seconds", ("labels",)] == 9
 
 
@@ -222,7 +235,7 @@ def test_sums_stay_finite_and_never_fall() -> None:
     """Infinite scores and clocks that disagree leave the histograms' sums usable."""
     metrics = binary()
     odd = StepFacts(margins=[math.inf, math.nan, 1.5], label_delays_seconds=[-3.0, 2.0])
-    metrics.stepped(odd, 0.001, 10.0)
+    metrics.observe(committed(odd))
     seen = samples(metrics)
     assert seen["prediction_margin_sum", ()] == 1.5
     assert seen["prediction_margin_count", ()] == 3
@@ -233,7 +246,7 @@ def test_sums_stay_finite_and_never_fall() -> None:
 def test_durable_totals_are_gauges_by_partition() -> None:
     """The owner exports what outlives it, with the baseline beside the mistakes."""
     metrics = binary()
-    metrics.partition(3, TOTALS)
+    metrics.observe(committed(totals={3: TOTALS}))
     seen = samples(metrics)
     names = ("examples", "labelled", "mistakes", "baseline_mistakes", "updates", "waiting", "parked")
     assert [seen["partition_" + name, ("3",)] for name in names] == [40, 30, 7, 11, 6, 9, 2]
@@ -243,13 +256,11 @@ def test_durable_totals_are_gauges_by_partition() -> None:
 def test_nothing_is_said_of_the_oldest_when_nothing_waits() -> None:
     """No age alert fires on an empty waiting room."""
     metrics = binary()
-    metrics.partition(0, TOTALS)
-    metrics.partition(
-        0,
-        PartitionTotals(
-            examples=40, labelled=40, mistakes=7, baseline_mistakes=11, updates=6, waiting=0, parked=0
-        ),
+    metrics.observe(committed(totals={0: TOTALS}))
+    nobody_waits = PartitionTotals(
+        examples=40, labelled=40, mistakes=7, baseline_mistakes=11, updates=6, waiting=0, parked=0
     )
+    metrics.observe(committed(totals={0: nobody_waits}))
     assert ("pending_oldest_timestamp_seconds", ("0",)) not in samples(metrics)
 
 
@@ -257,10 +268,9 @@ def test_a_revoked_partition_leaves_no_series() -> None:
     """Two workers never both export a partition, so sums over workers are right."""
     metrics = binary()
     for partition in (0, 1):
-        metrics.partition(partition, TOTALS)
-        metrics.lag({("examples", partition): 5, ("labels", partition): 6})
-    metrics.revoked(0)
-    metrics.revoked(7)  # never owned: nothing to remove
+        metrics.observe(committed(totals={partition: TOTALS}))
+        metrics.observe(LagMeasured({("examples", partition): 5, ("labels", partition): 6}, 0))
+    metrics.observe(Revoked([0, 7]))  # 7 was never owned: nothing to remove
     durable = {
         name: labels
         for name, labels in samples(metrics)
@@ -272,14 +282,23 @@ def test_a_revoked_partition_leaves_no_series() -> None:
     assert lags == {("1", "examples"), ("1", "labels")}
 
 
+def test_a_worker_that_holds_nothing_exports_no_partition() -> None:
+    """While it waits for its log another worker may own them, and would export them, too."""
+    metrics = binary()
+    metrics.observe(assigned([0, 1]))
+    metrics.observe(waiting({0: 3, 1: 3}))
+    metrics.observe(StateDropped())
+    seen = {name for name, _ in samples(metrics)}
+    assert not {name for name in seen if name.startswith("partition_") or name == "consumer_lag_records"}
+
+
 def test_a_restart_begins_at_zero_while_durable_gauges_go_on() -> None:
     """A new process counts from zero, whatever it restored, and shows the totals it found."""
     before = binary()
-    before.stepped(StepFacts(mistakes={"true": 7}), 0.001, 10.0)
-    before.partition(0, TOTALS)
+    before.observe(committed(StepFacts(mistakes={"true": 7}), {0: TOTALS}))
     after = binary()
     after.restored(size_bytes=10, at_s=5.0)
-    after.partition(0, TOTALS)
+    after.observe(Assigned(1, {0: TOTALS}))
     assert samples(before)["mistakes_total", ("true",)] == 7
     assert samples(after)["mistakes_total", ("true",)] == 0
     assert samples(after)["partition_mistakes", ("0",)] == samples(before)["partition_mistakes", ("0",)]
@@ -290,10 +309,10 @@ def test_the_age_of_an_open_transaction_grows_until_it_ends() -> None:
     now = 100.0
     metrics = Metrics(["true", "false"], "perceptron", "abc", clock=lambda: now)
     assert samples(metrics)["open_transaction_age_seconds", ()] == 0
-    metrics.opened()
+    metrics.observe(TransactionOpened())
     now = 112.5
     assert samples(metrics)["open_transaction_age_seconds", ()] == 12.5
-    metrics.transaction("failed", 12.5)
+    metrics.observe(TransactionEnded("failed", 12.5))
     seen = samples(metrics)
     assert seen["open_transaction_age_seconds", ()] == 0
     assert seen["transactions_total", ("failed",)] == 1
@@ -303,13 +322,12 @@ def test_the_age_of_an_open_transaction_grows_until_it_ends() -> None:
 def test_what_the_loop_says_lands_on_its_series() -> None:
     """State, polls, assignment, rebuilds, model, checkpoints and log messages are each exported."""
     metrics = binary()
-    metrics.state("running")
-    metrics.polled(11.0)
-    metrics.assigned(4)
-    metrics.rebuilt("stale")
+    metrics.observe(PhaseEntered("running"))
+    metrics.observe(PollReturned(11.0))
+    metrics.observe(Assigned(2, dict.fromkeys(range(4), TOTALS)))
+    metrics.observe(Rebuilding("stale"))
     metrics.limits(max_waiting=1000, max_parked=10)
-    metrics.epoch(2)
-    metrics.followed(17)
+    metrics.observe(LagMeasured({}, 17))
     metrics.model(nonzero_weights=5, weight_norm=2.5)
     metrics.checkpoint_pending(3)
     metrics.checkpointed(0.02, 4096, 12.0)
@@ -392,7 +410,7 @@ def test_classes_are_labels_up_to_twenty(count: int, labelled: bool) -> None:
     """More classes, or an open set, keep the totals and lose the label."""
     classes = [f"c{number}" for number in range(count)]
     metrics = Metrics(classes, "perceptron", "abc")
-    metrics.stepped(StepFacts(mistakes={"c0": 2, "c1": 3}, evaluations={("c0", "c1"): 5}), 0.001, 10.0)
+    metrics.observe(committed(StepFacts(mistakes={"c0": 2, "c1": 3}, evaluations={("c0", "c1"): 5})))
     mistakes = {
         labels: value for (name, labels), value in samples(metrics).items() if name == "mistakes_total"
     }
@@ -403,7 +421,7 @@ def test_classes_are_labels_up_to_twenty(count: int, labelled: bool) -> None:
 def test_a_class_of_an_older_epoch_counts_as_other() -> None:
     """A late label for a class that the settings no longer have is not lost, and adds one series at most."""
     metrics = binary()
-    metrics.stepped(StepFacts(mistakes={"spam": 1, "eggs": 1}), 0.001, 10.0)
+    metrics.observe(committed(StepFacts(mistakes={"spam": 1, "eggs": 1})))
     assert samples(metrics)["mistakes_total", ("other",)] == 2
 
 

@@ -12,7 +12,6 @@ from mistakebound.core.faults import BadLog
 from mistakebound.core.messages.schema import Epoch, encode
 from mistakebound.core.records import Outgoing
 from mistakebound.log.protocol import OffsetLost, Refused
-from mistakebound.settings import Settings
 from tests.log.support.place import forget_in_file
 from tests.worker.support.faulty import FaultyLog
 from tests.worker.support.working import (
@@ -24,7 +23,7 @@ from tests.worker.support.working import (
     only_takes_over,
     opened,
     rejected,
-    settings_for,
+    settings_on,
     stream,
 )
 
@@ -34,20 +33,6 @@ def quiet() -> Iterator[list[Any]]:
     """What the worker logs."""
     with capture_logs() as said:
         yield said
-
-
-@pytest.fixture
-def file(tmp_path: Path) -> Path:
-    return tmp_path / "log.db"
-
-
-@pytest.fixture
-def folder(tmp_path: Path) -> Path:
-    return tmp_path / "checkpoints"
-
-
-def on(file: Path, **sections: Any) -> Settings:
-    return settings_for(f"sqlite:{file}", **sections)
 
 
 def change(file: Path, statement: str, *values: Any) -> None:
@@ -62,7 +47,7 @@ def change(file: Path, statement: str, *values: Any) -> None:
 
 def test_lost_offsets_are_refused_with_the_remedy(file: Path) -> None:
     """Without the group's offsets every example would be predicted again: refused, with the way out."""
-    settings = on(file)
+    settings = settings_on(file)
     with opened(settings) as log:
         log.append(stream(20))
         Run(log, settings)
@@ -73,7 +58,7 @@ def test_lost_offsets_are_refused_with_the_remedy(file: Path) -> None:
 
 def test_lost_offsets_are_found_in_the_outcomes_when_told_so(file: Path) -> None:
     """From the newest outcomes it goes on as if nothing had been lost."""
-    settings = on(file)
+    settings = settings_on(file)
     with opened(settings, 2) as log:
         log.append(stream(20, partitions=2))
         Run(log, settings)
@@ -86,7 +71,7 @@ def test_lost_offsets_are_found_in_the_outcomes_when_told_so(file: Path) -> None
 
 def test_a_rebuild_after_lost_offsets_finds_idle_partitions_again(file: Path) -> None:
     """A partition without new input has committed no offset yet when the other's transaction fails."""
-    settings = on(file)
+    settings = settings_on(file)
     with opened(settings, 2) as log:
         log.append(stream(20, partitions=2))
         Run(log, settings)
@@ -100,7 +85,7 @@ def test_a_rebuild_after_lost_offsets_finds_idle_partitions_again(file: Path) ->
 
 def test_offsets_that_were_lost_before_any_work_are_no_loss(file: Path) -> None:
     """A group that never committed starts where the inputs start, told to resume or not."""
-    settings = on(file)
+    settings = settings_on(file)
     with opened(settings) as log:
         log.append(stream(20))
         forget_in_file(file)(settings.topic_name("examples"), 0, 5)
@@ -110,7 +95,7 @@ def test_offsets_that_were_lost_before_any_work_are_no_loss(file: Path) -> None:
 
 def test_moved_offsets_are_refused(file: Path) -> None:
     """OffsetSet that somebody has set are not those of the newest outcomes: both are named."""
-    settings = on(file)
+    settings = settings_on(file)
     with opened(settings) as log:
         log.append(stream(20))
         Run(log, settings)
@@ -123,7 +108,7 @@ def test_moved_offsets_are_refused(file: Path) -> None:
 
 def test_offsets_of_another_program_are_refused(file: Path) -> None:
     """A committed offset without marks was not ours; the remedy is another group."""
-    settings = on(file)
+    settings = settings_on(file)
     with opened(settings) as log:
         log.append(stream(20))
         Run(log, settings)
@@ -138,7 +123,7 @@ def test_offsets_of_another_program_are_refused(file: Path) -> None:
 @pytest.mark.parametrize("checkpoints", [True, False])
 def test_changed_settings_are_refused_by_key_and_values(file: Path, folder: Path, checkpoints: bool) -> None:
     """Each key with both values, whether a checkpoint of the former learner lies there or not."""
-    settings = on(file, checkpoint={"url": str(folder) if checkpoints else ""})
+    settings = settings_on(file, checkpoint={"url": str(folder) if checkpoints else ""})
     with opened(settings) as log:
         log.append(stream(20))
         Run(log, settings)
@@ -154,7 +139,7 @@ def test_changed_settings_are_refused_by_key_and_values(file: Path, folder: Path
 
 def test_settings_that_do_not_accept_the_logs_features_are_refused_as_changed(file: Path) -> None:
     """The reason is the changed key, not the feature that can no longer be read."""
-    settings = on(file, features={"missing": "skip"})
+    settings = settings_on(file, features={"missing": "skip"})
     with opened(settings) as log:
         log.append([example(1, {"a": 1, "b": None}, 10), label(1, True, 11)])
         Run(log, settings)
@@ -168,7 +153,7 @@ def test_a_new_epoch_keeps_ledgers_and_starts_the_model_anew(
     file: Path, folder: Path, checkpoints: bool
 ) -> None:
     """Examples of the older epoch still get their labels: a mistake of theirs counts for life only."""
-    settings = on(file, checkpoint={"url": str(folder) if checkpoints else ""})
+    settings = settings_on(file, checkpoint={"url": str(folder) if checkpoints else ""})
     with opened(settings) as log:
         log.append(stream(20))
         log.append([example(50, {"a": 1}, 5_000)])
@@ -198,7 +183,7 @@ def test_a_new_epoch_keeps_ledgers_and_starts_the_model_anew(
 @pytest.mark.parametrize("topic", ["outcomes", "predictions"])
 def test_a_log_that_starts_above_a_needed_position_is_refused(file: Path, topic: str) -> None:
     """What retention has deleted and the ledger needs is named, with the remedy."""
-    settings = on(file, batch={"max_records": 10})
+    settings = settings_on(file, batch={"max_records": 10})
     with opened(settings) as log:
         log.append([example(1000, {"a": 1}, 1_000)])  # waits all the time
         log.append(stream(60))
@@ -210,7 +195,7 @@ def test_a_log_that_starts_above_a_needed_position_is_refused(file: Path, topic:
 
 def test_deleted_updates_are_refused(file: Path) -> None:
     """A model without its first updates would be another model; the ways out are named."""
-    settings = on(file)
+    settings = settings_on(file)
     with opened(settings) as log:
         log.append(stream(60))
         Run(log, settings)
@@ -221,7 +206,7 @@ def test_deleted_updates_are_refused(file: Path) -> None:
 
 def test_updates_that_others_wrote_are_refused(file: Path) -> None:
     """The newest tally says how many updates there must be."""
-    settings = on(file)
+    settings = settings_on(file)
     with opened(settings) as log:
         log.append(stream(60))
         Run(log, settings)
