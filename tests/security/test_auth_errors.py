@@ -27,7 +27,7 @@ def turned_away(secured: Secured, door: str, code: ExitCode, **change: object) -
 def test_the_right_certificate_or_password_opens_the_door(secured: Secured, door: str) -> None:
     """TLS, mutual TLS and SCRAM over TLS: the client is made, and the broker answers."""
     with KafkaLog(secured.settings(door, "p.")) as log:
-        assert log._admin._client.list_topics() is not None
+        assert log._cluster.admin._client.list_topics() is not None
 
 
 def test_a_key_may_be_encrypted(secured: Secured) -> None:
