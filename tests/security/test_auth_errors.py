@@ -9,7 +9,8 @@ from kafka.net.selector import NetworkSelector
 
 from mistakebound.commands.app import app
 from mistakebound.commands.exit_codes import ExitCode, code_of
-from mistakebound.log.kafka import KafkaLog, auth_errors
+from mistakebound.log.kafka import KafkaLog
+from mistakebound.log.kafka.kafka_python import auth_errors
 from mistakebound.log.protocol import LogError, Misconfigured, Unreachable
 from tests.security.support.certificates import KEY_PASSWORD
 from tests.security.support.secured import Secured
