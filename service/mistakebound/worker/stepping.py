@@ -10,7 +10,8 @@ from collections.abc import Callable, Collection
 from concurrent.futures import Executor, Future
 from typing import NamedTuple
 
-from mistakebound.core.step.merge import Merge, Side
+from mistakebound.core.records import TopicPartition
+from mistakebound.core.step.merge import Merge
 from mistakebound.core.step.step import Step, step
 from mistakebound.log.protocol import (
     Fenced,
@@ -91,7 +92,7 @@ class Stepping:
                     raise
         return steps
 
-    def _step(self, held: WorkerState, merge: Merge, drained: Collection[Side]) -> _Made | None:
+    def _step(self, held: WorkerState, merge: Merge, drained: Collection[TopicPartition]) -> _Made | None:
         began_s = time.monotonic()
         explain = 0 if self._board is None else self._board.allowance()
         made = step(held.state, merge, drained, self._most, explain)
