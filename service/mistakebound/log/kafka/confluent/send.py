@@ -56,10 +56,18 @@ class ConfluentSender:
     def send(self, topic_partition: TopicPartition, records: Sequence[Outgoing], timeout_s: float) -> None:
         """Hand the records of one partition over, in order, for `timeout_s` while the client's queue is full."""
         self._sent.append(topic_partition)
+        ends = self._ends
+
+        def delivered(error: KafkaError | None, message: Any) -> None:
+            # A function, not a method: once another process has the id, librdkafka calls this with its own error
+            # already set, and Python would turn the call of a method into a SystemError.
+            if error is None:
+                ends[topic_partition] = message.offset() + 1
+
         name, last = self._names.to_broker[topic_partition[0]], len(records) - 1
         # Records of a partition arrive in order, or the transaction cannot be committed: its last one tells.
         for index, record in enumerate(records):
-            self._produce(name, record, timeout_s, self._note_end if index == last else None)
+            self._produce(name, record, timeout_s, delivered if index == last else None)
 
     def flush(self, timeout_s: float) -> Ends:
         """Wait until the broker has acknowledged every record; raises unless it has acknowledged them all."""
@@ -150,11 +158,6 @@ class ConfluentSender:
                         KafkaError(KafkaError._QUEUE_FULL, f"the broker takes nothing for {timeout_s:g} s")
                     ) from None
                 self._producer.poll(FULL_S)
-
-    def _note_end(self, error: KafkaError | None, message: Any) -> None:
-        if error is None:
-            topic = self._names.to_logical[message.topic()]
-            self._ends[topic, message.partition()] = message.offset() + 1
 
     def _note(self, error: KafkaError) -> None:
         # Once the client is in a fatal error its calls only say so; the first one was told here.
