@@ -1,6 +1,6 @@
 """The client of `kafka+confluent://`: its options and its absence.
 
-What every log must do is asked of it in `tests/contract`; `tests/faults/test_two_clients.py` kills it.
+What every log must do is asked of it in `tests/log/contract`; `tests/faults/test_two_clients.py` kills it.
 """
 
 import sys
