@@ -103,7 +103,7 @@ class KafkaLog:
                 try:
                     writer.write(outputs, {}, None)
                 except TransactionFailed:
-                    # Perhaps it was committed all the same: fenced and read again, the log tells.
+                    # It may have been committed all the same: once earlier holders are fenced, `decide` reads it in the log.
                     if attempt == ATTEMPTS - 1:
                         raise
                 else:

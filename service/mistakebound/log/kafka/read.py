@@ -32,7 +32,7 @@ class Reader:
     """Lends its fetchers to reads, so that the many short reads of a rebuild connect once.
 
     It closes them all itself: a read that was broken off may be held by a traceback until the interpreter
-    ends, where kafka-python's own thread is gone and its closing would wait for ever.
+    ends, where kafka-python's own thread is gone and its closing would wait forever.
     """
 
     def __init__(

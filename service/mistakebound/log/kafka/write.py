@@ -12,7 +12,7 @@ Guarantees:
    lets anything else happen. `settle` waits for that.
 
 Not guaranteed: that a transaction of which `TransactionFailed` was raised is absent, when the broker
-fell silent at its very commit. After `settle` the log tells.
+fell silent at its very commit. After `settle`, read the log to know.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -37,7 +37,7 @@ class Writer:
     def settle(self) -> Sender:
         """Take over the id: earlier holders are fenced, and what was open under it has ended.
 
-        Nothing happens while the client of this writer is in order. Raises Fenced, Unreachable, Refused.
+        Does nothing while the client of this writer is in order. Raises Fenced, Unreachable, Refused.
         """
         if self._sender is not None:
             return self._sender
@@ -65,10 +65,10 @@ class Writer:
                 sound = True
                 return ends
         except sender.errors as error:
-            told = sender.explain(error)
-            if not isinstance(told, Fenced):
-                sound = sender.abort(limits.ABORT_S) and isinstance(told, StaleGeneration)
-            raise told from error
+            failure = sender.explain(error)
+            if not isinstance(failure, Fenced):
+                sound = sender.abort(limits.ABORT_S) and isinstance(failure, StaleGeneration)
+            raise failure from error
         finally:
             if not sound:
                 self.drop()

@@ -34,7 +34,7 @@ _STATEMENTS = (
 
 
 def has_tables(connection: sqlite3.Connection, name: str) -> bool:
-    """Whether this is a log; False for an empty database. Raises Refused for somebody else's."""
+    """Whether this is a log; False for an empty database. Raises Refused for another program's."""
     application: int = connection.execute("PRAGMA application_id").fetchone()[0]
     version: int = connection.execute("PRAGMA user_version").fetchone()[0]
     tables: int = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]

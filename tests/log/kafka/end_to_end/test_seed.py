@@ -1,7 +1,5 @@
 """Seeds on a real broker: one transaction with the positions, and a worker that goes on from them."""
 
-
-
 from mistakebound.core.messages.schema import Epoch, Update, read_update
 from mistakebound.core.replay.replay import Row, replay_rows
 from mistakebound.settings import Settings

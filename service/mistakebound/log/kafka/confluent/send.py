@@ -65,7 +65,7 @@ class ConfluentSender:
                 ends[topic_partition] = message.offset() + 1
 
         name, last = self._names.to_broker[topic_partition[0]], len(records) - 1
-        # Records of a partition arrive in order, or the transaction cannot be committed: its last one tells.
+        # Records of a partition arrive in order, or the transaction cannot be committed: the last one speaks for all.
         for index, record in enumerate(records):
             self._produce(name, record, timeout_s, delivered if index == last else None)
 
@@ -136,7 +136,7 @@ class ConfluentSender:
         with suppress(KafkaException):  # after a fatal error it says so again
             self._producer.flush(0)
 
-    def _produce(self, name: str, record: Outgoing, timeout_s: float, told: Any) -> None:
+    def _produce(self, name: str, record: Outgoing, timeout_s: float, delivered: Any) -> None:
         deadline = 0.0
         while True:
             try:
@@ -145,7 +145,7 @@ class ConfluentSender:
                     record.value,
                     record.key,
                     partition=record.partition,
-                    on_delivery=told,
+                    on_delivery=delivered,
                     timestamp=record.timestamp_ms or 0,
                     headers=list(record.headers),
                 )
@@ -160,7 +160,7 @@ class ConfluentSender:
                 self._producer.poll(FULL_S)
 
     def _note(self, error: KafkaError) -> None:
-        # Once the client is in a fatal error its calls only say so; the first one was told here.
+        # After a fatal error every call only says that there was one; this is the first.
         if error.fatal() and self._fatal is None:
             self._fatal = error
 

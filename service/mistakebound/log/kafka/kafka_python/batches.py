@@ -1,10 +1,10 @@
 """Records written and read as whole batches of the client, instead of one call for each record.
 
-kafka-python 3.0.12 spends most of a record's time on what is the same for all of them: it checks types,
-takes locks, makes a future and asks for the time once a record. Here its own batches are filled, and
-handed to its own accumulator; sequence numbers, retries, compression and acknowledgements stay its own.
-What is read goes its way up to the batch: sums, aborted transactions and markers are found as it finds
-them, and only the records inside are decoded here.
+kafka-python 3.0.12 spends most of its time per record on what is the same for all: it checks types, takes
+locks, makes a future and asks for the time. Here the client's own batches are filled and handed to its own
+accumulator; sequence numbers, retries, compression and acknowledgements stay with the client. Reads go
+the client's way down to the batch: it finds checksums, aborted transactions and markers as ever, and only
+the records inside are decoded here.
 """
 
 import time
@@ -34,7 +34,7 @@ def send(
     """Hand the records of one partition over, in order; returns the batches that hold them."""
     producer.partitions_for(
         broker_partition.topic
-    )  # waits for what the broker tells of a topic not met before
+    )  # waits for the metadata of a topic that is new to the client
     accumulator = producer._accumulator
     batches = list(_batches(producer, broker_partition, records))
     producer._transaction_manager.maybe_add_partition_to_transaction(broker_partition)

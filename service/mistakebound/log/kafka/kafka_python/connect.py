@@ -1,4 +1,4 @@
-"""From settings to clients: what a client is told, and what it means when none can be made.
+"""From settings to clients: which options each gets, and what it means when one cannot be made.
 
 Guarantees:
 
@@ -6,7 +6,7 @@ Guarantees:
 2. All options that the user may give (`options.py`: TLS, SASL, buffers ...) reach every client that
    knows them.
 3. A wrong address or a silent broker is an `Unreachable` that names it, within `bootstrap_timeout_ms`; a
-   broker that turns us away is one that says why, at once.
+   broker that refuses us is one that says why, at once.
 """
 
 from collections.abc import Callable, Mapping
@@ -104,7 +104,7 @@ class Connection:
         return int(self.given.get("max_request_size", KafkaProducer.DEFAULT_CONFIG["max_request_size"]))
 
     def options(self, client: Client, ours: Mapping[str, Any]) -> dict[str, Any]:
-        """All that `client` is told: our defaults, then the user's options, then what is guarded."""
+        """All options of `client`: our defaults, then the user's options, then what is guarded."""
         known: Mapping[str, Any] = client.DEFAULT_CONFIG  # type: ignore[attr-defined]
         given = {name: value for name, value in self.given.items() if name in known}
         everywhere = {"bootstrap_servers": self.servers, "bootstrap_timeout_ms": 10_000}
@@ -112,7 +112,7 @@ class Connection:
 
     def _make(self, client: Client, ours: Mapping[str, Any]) -> Any:
         options = self.options(client, ours)
-        # A client whose making fails leaves its sockets and its thread behind, and we ask again and again
+        # A client that fails while it is made leaves its sockets and its thread behind, and we try again and again
         # while a broker is away.
         started: list[Any] = []
 

@@ -20,7 +20,7 @@ def send(producer: Any, name: str, record: Outgoing) -> Any:
 
 
 class HeadersWithNulls(list[Any]):
-    """Counts as empty: of a list that does not, the client adds up the lengths, where a null fails."""
+    """Counts as empty: the client would add up the lengths in any other list, and fail at a null."""
 
     def __bool__(self) -> bool:
         return False
@@ -52,6 +52,6 @@ def discard(producer: Any) -> None:
     try:
         producer.close(timeout=0)
     except KafkaError:
-        # What was unsent cannot be flushed any more, and the client's clean-up at exit would try again.
+        # Unsent records cannot be flushed any more, and the client's clean-up at exit would try again.
         producer._unregister_cleanup()
         producer._closed = True

@@ -117,7 +117,7 @@ class KafkaPythonSender:
         return self._producer._transaction_manager
 
     def _wait(self, result: Any, seconds: float, what: str) -> None:
-        # The public calls are these two lines without a limit: they wait for ever while the broker is away.
+        # The public calls are these two lines without a limit: they wait forever while the broker is away.
         self._producer._sender.wakeup()
         if not result.wait(timeout_ms=seconds * 1000):
             raise KafkaTimeoutError(f"{what} was not acknowledged within {seconds:g} s")

@@ -110,7 +110,7 @@ class KafkaPythonSession:
                 self._unstick()
                 if self._consumer._coordinator.rejoining:
                     # A join that is answered between two polls is thrown away by kafka-python 3.0.12, and begun
-                    # anew, for the whole group: so its end is waited for here.
+                    # again, for the whole group: so its end is waited for here.
                     end = max(end, began + JOIN_S)
                 left_ms = max(0, round((end - time.monotonic()) * 1000))
                 # In slices: by itself the client would sit out the whole time after a change of assignment.
@@ -195,7 +195,7 @@ class KafkaPythonSession:
             return Receipt(self._writer.write(transaction.outputs, transaction.positions, member))
         except StaleGeneration:
             # The client would hear of it only with a heartbeat, and until then deliver more of what is not ours. If
-            # it is joining already, or has joined, asking again would make the whole group begin anew.
+            # it is joining already, or has joined, asking again would make the whole group start over.
             if self._consumer._coordinator.state is MemberState.STABLE:
                 self._consumer._coordinator.request_rejoin()
             raise
@@ -263,24 +263,24 @@ class KafkaPythonSession:
         return -1 if found is None else int(found)
 
     def _reading(self) -> str:
-        # Where the client stands when it fails; asked again, it may look for the next record for ever.
+        # Where the client stood when it failed; polled again, it may look for the next record forever.
         current = self._consumer._fetcher._next_partition_records
         where = f" at {current.topic_partition} from {current.next_fetch_offset}" if current else ""
         return f"read examples and labels{where}"
 
     def _unstick(self) -> None:
         # kafka-python 3.0.12 takes back what it set aside for a paused partition only while this slot is
-        # None, and leaves an exhausted object there; a set-aside partition is not fetched, so it would
-        # never deliver again.
+        # None, and leaves an exhausted object there. It does not fetch a partition that is set aside, so that
+        # one would never deliver again.
         fetcher = self._consumer._fetcher
         if not fetcher._next_partition_records:
             fetcher._next_partition_records = None
 
 
 def _unless_lost() -> suppress:
-    """Nothing happens for a partition that the client has just lost: the next `poll` tells.
+    """Ignore errors for a partition that the client has just lost: the next `poll` will show it.
 
-    A member that the group threw out, or that joins again, has no partitions meanwhile; the client's
-    own thread takes them away at any time.
+    A member that the group threw out, or that is joining again, has no partitions meanwhile, and the client's
+    own thread may take them away at any time.
     """
     return suppress(IllegalStateError, KeyError, ValueError)
