@@ -145,7 +145,9 @@ class FeatureSettings(Section):
     normalize: Literal["none", "unit"] = Field(
         "none", description="`unit` divides by the length, BIAS included"
     )
-    missing: Literal["reject", "skip"] = Field("reject", description="a null feature value: reject the example, or skip the feature")
+    missing: Literal["reject", "skip"] = Field(
+        "reject", description="a null feature value: reject the example, or skip the feature"
+    )
     scale: dict[str, Scale] = Field(
         default_factory=dict,
         description="feature to `[centre, width]`: x becomes (x - centre)/width, before normalising; an absent feature stays absent, BIAS is not scaled; `mistakebound replay FILE --fit-scale` prints it",
@@ -163,7 +165,8 @@ class LabelSettings(Section):
     positive: LabelValue = Field(True, description="the positive class as predictions and labels spell it")
     negative: LabelValue = Field(False, description="the negative class")
     classes: tuple[LabelValue, ...] | Literal["open"] | None = Field(
-        None, description="more than two classes, in the order that breaks ties; or `open`: any text is a class"
+        None,
+        description="more than two classes, in the order that breaks ties; or `open`: any text is a class",
     )
     max_classes: Annotated[int, Field(ge=1, le=1_000)] = Field(
         1_000, description="open classes: how many at most, per partition"
@@ -198,7 +201,9 @@ class CheckpointSettings(Section):
         description="how long an object store may take for one answer; after that the work goes on without it",
     )
     every_updates: Positive = Field(10_000, description="write a checkpoint after this many updates")
-    every: Duration = Field(timedelta(seconds=60), description="write a checkpoint after this long, if there was an update")
+    every: Duration = Field(
+        timedelta(seconds=60), description="write a checkpoint after this long, if there was an update"
+    )
 
 
 class HttpSettings(Section):
@@ -213,7 +218,8 @@ class HttpSettings(Section):
         None, description="PEM file with the certificate's key; default in the certificate's file"
     )
     tls_client_authority: str | None = Field(
-        None, description="PEM file: serve all but the probes only to clients whose certificate this authority signed"
+        None,
+        description="PEM file: serve all but the probes only to clients whose certificate this authority signed",
     )
 
 

@@ -51,25 +51,25 @@ SIGNALS = "faults/test_signals.py"
 
 GUARDS: Mapping[str, Guard] = {
     "B1 only committed records are read": Guard(
-        "service/mistakebound/log/kafka/connect.py",
+        "service/mistakebound/log/kafka/kafka_python/connect.py",
         '"isolation_level": "read_committed"',
         '"isolation_level": "read_uncommitted"',
         KILLED,
     ),
     "B1 positions are in the transaction": Guard(
-        "service/mistakebound/log/kafka/transact.py",
-        "        if positions:\n            self._wait(",
-        "        if positions:\n"
-        '            self._wait(manager.begin_commit(), COMMIT_S, "the commit")\n'
-        "            __import__('time').sleep(0.05)\n"
-        "            producer.begin_transaction()\n"
-        "            self._wait(",
+        "service/mistakebound/log/kafka/write.py",
+        "    if positions:\n        sender.send_positions(",
+        "    if positions:\n"
+        "        sender.commit(limits.COMMIT_S)\n"
+        "        __import__('time').sleep(0.05)\n"
+        "        sender.begin()\n"
+        "        sender.send_positions(",
         KILLED,
     ),
     "B1 a slot keeps its transactional id": Guard(
         "service/mistakebound/log/kafka/log.py",
-        "self._make_writer(self._connection.client_id(slot))",
-        "self._make_writer(f\"{slot}-{__import__('os').getpid()}\")",
+        "writer = self._writer(client_id)",
+        "writer = self._writer(f\"{slot}-{__import__('os').getpid()}\")",
         "faults/test_two_workers.py",
     ),
     "B1 what is resolved waits no more": Guard(
@@ -85,9 +85,9 @@ GUARDS: Mapping[str, Guard] = {
         KILLED,
     ),
     "B2 the generation fences": Guard(
-        "service/mistakebound/log/kafka/session.py",
-        "self._writer.write(transaction.outputs, positions, self._assignments.member)",
-        "self._writer.write(transaction.outputs, positions, self._assignments.member.group_id)",
+        "service/mistakebound/log/kafka/kafka_python/session.py",
+        "        member = self._assignments.member\n",
+        "        member = self._assignments.member.group_id\n",
         ZOMBIE,
     ),
     "B2 a step given up is taken back": Guard(
@@ -109,9 +109,9 @@ GUARDS: Mapping[str, Guard] = {
         "worker/test_stepping.py::test_a_group_that_moves_on_between_two_steps_loses_and_doubles_nothing",
     ),
     "B2 a client whose transaction was aborted is thrown away": Guard(
-        "service/mistakebound/log/kafka/transact.py",
-        "            self._abort()\n            raise StaleGeneration(",
-        "            self._abort()\n            done = True\n            raise StaleGeneration(",
+        "service/mistakebound/log/kafka/kafka_python/send.py",
+        "        return False\n",
+        "        return True\n",
         "log/kafka/test_client_traps.py::test_positions_of_a_step_given_up_are_never_committed",
     ),
     "B2 a ledger is kept only at its own position": Guard(
@@ -164,19 +164,19 @@ GUARDS: Mapping[str, Guard] = {
         LOST,
     ),
     "B5 a lost position is never guessed": Guard(
-        "service/mistakebound/log/kafka/connect.py",
+        "service/mistakebound/log/kafka/kafka_python/connect.py",
         '"auto_offset_reset": "none"',
         '"auto_offset_reset": "latest"',
         LOST,
     ),
     "B5 partition counts are fixed": Guard(
-        "service/mistakebound/log/kafka/session.py",
+        "service/mistakebound/log/kafka/membership.py",
         "    if any(count not in (0, partitions) for count in counts.values()):",
         "    if False:",
         LOST,
     ),
     "B5 topics made anew are noticed": Guard(
-        "service/mistakebound/log/kafka/session.py", "    if anew:", "    if False:", LOST
+        "service/mistakebound/log/kafka/membership.py", "    if remade:", "    if False:", LOST
     ),
     "B5 no epoch is begun over work": Guard(
         "service/mistakebound/worker/epochs/epochs.py", "        _refuse_worked(log)\n", "", LOST
@@ -203,19 +203,19 @@ GUARDS: Mapping[str, Guard] = {
         LEADER,
     ),
     "B7 a failed send meets no commit": Guard(
-        "service/mistakebound/log/kafka/transact.py",
+        "service/mistakebound/log/kafka/kafka_python/send.py",
         "max(end_of(batch) for batch in batches)",
         "max(end_of(batch) if batch.produce_future.succeeded() else 0 for batch in batches)",
         PRODUCER,
     ),
     "B7 a commit counts under its own epoch": Guard(
-        "service/mistakebound/log/kafka/transact.py",
-        "if manager.producer_id_and_epoch != epoch:",
+        "service/mistakebound/log/kafka/kafka_python/send.py",
+        "if self._manager.producer_id_and_epoch != self._epoch:",
         "if False:",
         PRODUCER,
     ),
     "B7 a commit without an answer is looked up": Guard(
-        "service/mistakebound/log/kafka/transact.py",
+        "service/mistakebound/log/kafka/kafka_python/send.py",
         "        if not result.wait(timeout_ms=seconds * 1000):\n",
         "        if not result.wait(timeout_ms=seconds * 1000) and what != 'the commit':\n",
         PRODUCER,
@@ -236,7 +236,7 @@ GUARDS: Mapping[str, Guard] = {
         SIGNALS,
     ),
     "B8 it leaves also amid a rebalance": Guard(
-        "service/mistakebound/log/kafka/session.py",
+        "service/mistakebound/log/kafka/kafka_python/session.py",
         "                self._leave_beside()",
         "                pass",
         SIGNALS,
@@ -252,8 +252,8 @@ GUARDS: Mapping[str, Guard] = {
     ),
     "B9 a follower's client is closed": Guard(
         "service/mistakebound/log/kafka/read.py",
-        "            if self._back(consumer):\n                consumer.close(autocommit=False)\n\n    def _poll",
-        "            pass\n\n    def _poll",
+        "            if self._take_back(fetcher):\n                fetcher.close()\n",
+        "            pass\n",
         SOAK,
     ),
     "B9 a follower's thread ends": Guard(
@@ -263,7 +263,7 @@ GUARDS: Mapping[str, Guard] = {
         SOAK,
     ),
     "B10 the end of a join is waited for": Guard(
-        "service/mistakebound/log/kafka/session.py",
+        "service/mistakebound/log/kafka/kafka_python/session.py",
         "end = max(end, began + JOIN_S)",
         "pass",
         "log/kafka/test_client_traps.py::test_a_member_that_is_busy_between_polls_gets_its_share",
@@ -281,7 +281,7 @@ GUARDS: Mapping[str, Guard] = {
         SCALING,
     ),
     "B10 both inputs of a partition stay together": Guard(
-        "service/mistakebound/log/kafka/connect.py",
+        "service/mistakebound/log/kafka/kafka_python/connect.py",
         '"partition_assignment_strategy": (RangePartitionAssignor,),',
         '"partition_assignment_strategy": (__import__("kafka.coordinator.assignors.sticky.sticky_assignor", '
         'fromlist=["x"]).StickyPartitionAssignor,),',

@@ -15,7 +15,10 @@ from kafka.admin import MemberToRemove
 from kafka.errors import KafkaError, KafkaTimeoutError
 from kafka.producer.transaction_manager import TransactionalRequestResult
 
-from mistakebound.log.kafka import KafkaLog, connect, outgoing, transact
+from mistakebound.log.kafka import KafkaLog, limits
+from mistakebound.log.kafka.kafka_python import connect, outgoing
+from mistakebound.log.kafka.kafka_python import send as sending
+from mistakebound.log.kafka.write import Writer
 from mistakebound.log.protocol import Fenced, LogError, StaleGeneration, TransactionFailed
 from tests.commands.support.command_line import ok
 from tests.log.support.breaking import expire, lose_a_sequence_number
@@ -34,7 +37,7 @@ def nothing(*_: Any) -> None:
 
 @dataclass(frozen=True)
 class Fault:
-    """What happens around the second record of the transaction, while the first is on the broker; instead
+    """What happens around the second partition of the transaction, while the first is on the broker; instead
     of the commit; and instead of the abort."""
 
     raises: type[LogError]
@@ -116,34 +119,34 @@ class Breaking:
     """Which transactions ended with what."""
 
     def install(self, patch: pytest.MonkeyPatch) -> None:
-        write, send = transact.Writer.write, transact.send
+        write, send = Writer.write, sending.send
 
         def watched_write(writer: Any, outputs: Any, positions: Any, member: Any) -> Any:
             self.transactions += bool(positions)  # an epoch is begun without
             self.sent = 0
             if self.breaks():
                 assert len(outputs) > 1
-                writer.settle()
-                replace(writer._producer, "begin_commit", self.fault.commit)
-                replace(writer._producer, "begin_abort", self.fault.abort)
+                producer = writer.settle()._producer
+                replace(producer, "begin_commit", self.fault.commit)
+                replace(producer, "begin_abort", self.fault.abort)
             try:
                 return write(writer, outputs, positions, member)
             except LogError as error:
                 self.raised.append((self.transactions, type(error)))
                 raise
 
-        def watched_send(producer: Any, name: str, record: Any) -> Any:
+        def watched_send(producer: Any, partition: Any, records: Any) -> Any:
             self.sent += 1
             if not self.breaks() or self.sent != 2:
-                return send(producer, name, record)
+                return send(producer, partition, records)
             producer.flush()
             self.fault.before(producer)
-            future = send(producer, name, record)
+            batches = send(producer, partition, records)
             self.fault.after(producer)
-            return future
+            return batches
 
-        patch.setattr(transact.Writer, "write", watched_write)
-        patch.setattr(transact, "send", watched_send)
+        patch.setattr(Writer, "write", watched_write)
+        patch.setattr(sending, "send", watched_send)
 
     def breaks(self) -> bool:
         return self.transactions == BROKEN
@@ -167,9 +170,9 @@ def hasty(monkeypatch: pytest.MonkeyPatch) -> None:
     """The same order of limits, in fifths and tenths; batches linger, so that one can expire."""
     monkeypatch.setitem(connect._WRITING, "request_timeout_ms", 500)
     monkeypatch.setitem(connect._WRITING, "delivery_timeout_ms", 1_000)
-    monkeypatch.setattr(transact, "FLUSH_S", 2)
-    monkeypatch.setattr(transact, "COMMIT_S", 0.5)
-    monkeypatch.setattr(transact, "ABORT_S", 0.5)
+    monkeypatch.setattr(limits, "FLUSH_S", 2)
+    monkeypatch.setattr(limits, "COMMIT_S", 0.5)
+    monkeypatch.setattr(limits, "ABORT_S", 0.5)
 
 
 @pytest.mark.kafka

@@ -10,7 +10,8 @@ from kafka.net.selector import NetworkSelector
 from mistakebound.commands.app import app
 from mistakebound.commands.errors import code_of
 from mistakebound.exit_codes import ExitCode
-from mistakebound.log.kafka import KafkaLog, auth_errors
+from mistakebound.log.kafka import KafkaLog
+from mistakebound.log.kafka.kafka_python import auth_errors
 from mistakebound.log.protocol import LogError, Misconfigured, Unreachable
 from tests.security.support.certificates import KEY_PASSWORD
 from tests.security.support.secured import Secured
@@ -28,7 +29,7 @@ def turned_away(secured: Secured, door: str, code: ExitCode, **change: object) -
 def test_the_right_certificate_or_password_opens_the_door(secured: Secured, door: str) -> None:
     """TLS, mutual TLS and SCRAM over TLS: the client is made, and the broker answers."""
     with KafkaLog(secured.settings(door, "p.")) as log:
-        assert log._admin._client.list_topics() is not None
+        assert log._cluster.admin._client.list_topics() is not None
 
 
 def test_a_key_may_be_encrypted(secured: Secured) -> None:

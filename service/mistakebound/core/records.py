@@ -11,6 +11,8 @@ Headers = tuple[tuple[str, bytes | None], ...]
 Topic = Literal["examples", "labels", "predictions", "outcomes", "updates", "dead-letters"]
 """Logical topic names; the names on the broker come from `settings.topics`."""
 
+TopicPartition = tuple[Topic, int]
+
 INPUTS: tuple[Topic, ...] = ("examples", "labels")
 OUTPUTS: tuple[Topic, ...] = ("predictions", "outcomes", "updates", "dead-letters")
 TOPICS: tuple[Topic, ...] = INPUTS + OUTPUTS

@@ -1,10 +1,10 @@
-"""The newest record of a partition, found from its end."""
+"""The newest record of a partition, searched for from its end."""
 
 from mistakebound.core.records import Record, Topic
 from mistakebound.log.protocol import Log
 
 FIRST_LOOK = 16
-"""OffsetSet; a transaction's marker takes one, so the very last is seldom a record."""
+"""Offsets. A transaction's marker takes one, so the very last is seldom a record."""
 
 
 def newest_record(log: Log, topic: Topic, partition: int) -> Record | None:

@@ -1,15 +1,15 @@
 """The log protocol: what the worker asks of sqlite and of Kafka alike.
 
-Guarantees that every implementation gives, and `tests/contract` checks on each:
+Guarantees that every implementation gives, and `tests/log/contract` checks on each:
 
-1. OffsetSet of a partition grow in append order. They may have gaps (Kafka's transaction markers).
+1. Offsets of a partition grow in append order. They may have gaps (Kafka's transaction markers).
 2. Readers see committed records only; an aborted transaction is never seen, by anyone.
 3. A transaction's outputs and positions become visible together or not at all.
 4. A transaction is refused (`StaleGeneration`) unless its generation still owns its partitions, and
    (`Fenced`) once another process has taken its slot.
 5. `Session.committed` answers only after the previous owner's transaction has ended.
-6. `Log.read` reaches the high watermark as it was when asked, waits for transactions open below it,
-   and fails with `Unreachable` when they do not end in time; it never under-reads.
+6. `Log.read` reaches the high watermark of the moment it was called, waits for transactions open below it,
+   and fails with `Unreachable` when they do not end in time; it never misses a committed record.
 
 Not guaranteed: an order between partitions, or between topics.
 """
@@ -19,11 +19,11 @@ from dataclasses import dataclass
 from types import TracebackType
 from typing import Protocol, Self
 
-from mistakebound.core.records import Outgoing, Position, Record, Topic, Transaction
+from mistakebound.core.records import Outgoing, Position, Record, Topic, TopicPartition, Transaction
 
 
 class LogError(Exception):
-    """The log could not do what was asked. The text says what to do about it."""
+    """The log could not do what was asked. The message says what to do about it."""
 
 
 class Unreachable(LogError):
@@ -35,7 +35,7 @@ class Misconfigured(LogError):
 
 
 class Refused(LogError):
-    """Going on would lose or double data, or the topics are not as they must be (exit code 5)."""
+    """Going on would lose or duplicate data, or the topics are not as they must be (exit code 5)."""
 
 
 class OffsetLost(Refused):
@@ -51,9 +51,9 @@ class StaleGeneration(LogError):
 
 
 class TransactionFailed(LogError):
-    """The transaction was given up, or its end is unknown: the broker fell silent at the very commit.
+    """The transaction was given up, or nobody knows how it ended: the broker fell silent at the very commit.
 
-    Rebuild from the log, which knows: first `Session.committed`, which ends what is open under the slot.
+    Rebuild from the log, which knows. Call `Session.committed` first: it ends what is open under the slot.
     """
 
 
@@ -63,18 +63,18 @@ class TopicDescription:
 
     name: str
     id: str
-    """Changes when a topic of the same name is deleted and made again."""
+    """Differs once a topic of the same name is deleted and made again."""
     partitions: int
     config: Mapping[str, str]
 
 
 @dataclass(frozen=True, slots=True)
 class Polled:
-    """What one poll brought. All records are of `generation`."""
+    """What one poll brought. All records belong to `generation`."""
 
     generation: int
-    """Grows with every change of assignment. When it differs from the poll before, `records` is empty
-    and each owned partition waits for `seek`."""
+    """Grows with every change of assignment. When it differs from that of the poll before, `records` is empty and each
+    owned partition waits for `seek`."""
     partitions: tuple[int, ...]
     """Partitions owned, ascending: both inputs of each."""
     records: Sequence[Record]
@@ -82,9 +82,9 @@ class Polled:
 
 @dataclass(frozen=True, slots=True)
 class Receipt:
-    """Where a committed transaction went: (topic, partition) -> offset after its last record there."""
+    """Where a committed transaction went: the offset after its last record in each partition."""
 
-    ends: Mapping[tuple[Topic, int], int]
+    ends: Mapping[TopicPartition, int]
 
 
 class Session(Protocol):
@@ -105,22 +105,22 @@ class Session(Protocol):
         """Read both inputs of an owned partition from these offsets on."""
         ...
 
-    def drained(self, sides: Iterable[tuple[Topic, int]]) -> set[tuple[Topic, int]]:
-        """Those of `sides` of which every committed record has been returned by `poll`.
+    def drained(self, topic_partitions: Iterable[TopicPartition]) -> set[TopicPartition]:
+        """Those of which `poll` has returned every committed record.
 
         Asks the log itself (last stable offset), never a cache; one round trip for all.
         """
         ...
 
-    def ends(self, sides: Iterable[tuple[Topic, int]]) -> dict[tuple[Topic, int], int]:
-        """Last stable offset of each side, as the log says now; one round trip for all."""
+    def ends(self, topic_partitions: Iterable[TopicPartition]) -> dict[TopicPartition, int]:
+        """Last stable offset of each, as the log says now; one round trip for all."""
         ...
 
-    def pause(self, sides: Iterable[tuple[Topic, int]]) -> None:
-        """Stop delivering these (topic, partition); their position stays. A new generation forgets it."""
+    def pause(self, topic_partitions: Iterable[TopicPartition]) -> None:
+        """Stop delivering these; their position stays. A new generation forgets that they were paused."""
         ...
 
-    def resume(self, sides: Iterable[tuple[Topic, int]]) -> None:
+    def resume(self, topic_partitions: Iterable[TopicPartition]) -> None:
         """Deliver these again, from where they were paused."""
         ...
 
@@ -169,9 +169,9 @@ class Log(Protocol):
         """
         ...
 
-    def follow(self, starts: Mapping[tuple[Topic, int], int]) -> Generator[Sequence[Record]]:
+    def follow(self, starts: Mapping[TopicPartition, int]) -> Generator[Sequence[Record]]:
         """Yield batches of committed records from these offsets on, until closed; an empty batch every
-        half second or so when there is nothing new (so that the caller can look at the time)."""
+        half second or so when there is nothing new (so that the caller can check the time)."""
         ...
 
     def append(self, records: Iterable[Outgoing]) -> int:

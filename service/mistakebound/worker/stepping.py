@@ -9,7 +9,7 @@ from collections.abc import Callable, Collection
 from concurrent.futures import Executor, Future
 from typing import NamedTuple
 
-from mistakebound.core.records import Topic
+from mistakebound.core.records import TopicPartition
 from mistakebound.core.step.step import Step, step
 from mistakebound.log.protocol import (
     Fenced,
@@ -89,7 +89,7 @@ class Stepping:
                 break
         return steps
 
-    def _step(self, held: WorkerState, drained: Collection[tuple[Topic, int]]) -> _Made | None:
+    def _step(self, held: WorkerState, drained: Collection[TopicPartition]) -> _Made | None:
         began_s = time.monotonic()
         made = step(held.state, self._buffer.merge, drained, self._most, self._explain())
         return None if made is None else _Made(made, began_s)

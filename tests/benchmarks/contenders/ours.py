@@ -16,9 +16,9 @@ from tests.benchmarks.contenders.task import Clock, Task
 def session_of(scheme: str) -> Any:
     """The class whose `poll` brings the records."""
     if scheme == "kafka":
-        from mistakebound.log.kafka.session import KafkaSession
+        from mistakebound.log.kafka.kafka_python.session import KafkaPythonSession
 
-        return KafkaSession
+        return KafkaPythonSession
     from mistakebound.log.kafka.confluent.session import ConfluentSession
 
     return ConfluentSession

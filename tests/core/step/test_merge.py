@@ -6,10 +6,10 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mistakebound.core.records import Record, Topic
-from mistakebound.core.step.merge import Merge, Side
+from mistakebound.core.records import Record, Topic, TopicPartition
+from mistakebound.core.step.merge import Merge
 
-BOTH: set[Side] = {("examples", 0), ("labels", 0)}
+BOTH: set[TopicPartition] = {("examples", 0), ("labels", 0)}
 
 
 def inputs(topic: Topic, times: list[int], partition: int = 0) -> list[Record]:
@@ -17,7 +17,7 @@ def inputs(topic: Topic, times: list[int], partition: int = 0) -> list[Record]:
     return [Record(topic, partition, offset, at, None, b"") for offset, at in enumerate(times)]
 
 
-def drain(merge: Merge, drained: set[Side], partition: int = 0) -> list[tuple[str, int]]:
+def drain(merge: Merge, drained: set[TopicPartition], partition: int = 0) -> list[tuple[str, int]]:
     """All that can be taken, as (topic, offset)."""
     taken = []
     head = merge.peek(partition, drained)
@@ -104,7 +104,7 @@ def test_a_side_over_its_capacity_is_paused_until_it_is_half_empty() -> None:
     merge.add(inputs("labels", [1, 2, 3, 4])[3:])
     assert merge.pausing() == ({("labels", 0)}, set())
     assert merge.pausing() == (set(), set())
-    drained: set[Side] = {("examples", 0)}
+    drained: set[TopicPartition] = {("examples", 0)}
     for left in (3, 2):
         next(merge.take(0, drained))
         assert merge.pausing() == (set(), {("labels", 0)} if left == 2 else set())
@@ -134,7 +134,7 @@ def test_a_complete_stream_has_one_order_whatever_the_batches(
 ) -> None:
     """Records come in any pieces; an empty side counts as drained only when all of it has come."""
     whole = Merge([0])
-    sides: dict[Side, list[Record]] = {
+    sides: dict[TopicPartition, list[Record]] = {
         ("examples", 0): inputs("examples", examples),
         ("labels", 0): inputs("labels", labels),
     }

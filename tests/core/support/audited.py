@@ -7,11 +7,9 @@ import msgspec
 
 from mistakebound.core.audit import Findings, audit
 from mistakebound.core.checkpoint import Checkpoint
-from mistakebound.core.records import TOPICS, Record, Topic
+from mistakebound.core.records import TOPICS, Record, Topic, TopicPartition
 from mistakebound.settings import MessageSettings
 from tests.core.support.histories import History
-
-Side = tuple[Topic, int]
 
 
 class Lists:
@@ -19,7 +17,7 @@ class Lists:
 
     def __init__(self, partitions: int, records: Mapping[Any, Iterable[Record]]) -> None:
         self.partitions = partitions
-        self.sides: dict[Side, list[Record]] = {
+        self.sides: dict[TopicPartition, list[Record]] = {
             (topic, p): list(records.get((topic, p), ())) for topic in TOPICS for p in range(partitions)
         }
 

@@ -25,8 +25,8 @@ from mistakebound.core.learners import KINDS
 from mistakebound.core.ledger.ledger import Ledger
 from mistakebound.core.messages.schema import encode, read_outcomes
 from mistakebound.core.model.model import first_epoch
-from mistakebound.core.records import INPUTS, Outgoing, Position, Record, Transaction
-from mistakebound.core.step.merge import Merge, Side
+from mistakebound.core.records import INPUTS, Outgoing, Position, Record, TopicPartition, Transaction
+from mistakebound.core.step.merge import Merge
 from mistakebound.core.step.state import State
 from mistakebound.core.step.step import step
 from mistakebound.settings import Settings
@@ -65,9 +65,9 @@ def random_settings(random: Random, case: Case) -> Settings:
     )
 
 
-def random_inputs(random: Random, case: Case, partitions: int) -> dict[Side, list[Record]]:
+def random_inputs(random: Random, case: Case, partitions: int) -> dict[TopicPartition, list[Record]]:
     """Both inputs of each partition: skewed times, few ids, early and repeated labels, invalid records."""
-    found: dict[Side, list[Record]] = {}
+    found: dict[TopicPartition, list[Record]] = {}
     for p in range(partitions):
         ids = random.choice((3, 6, 20))
         for topic in INPUTS:
@@ -184,7 +184,7 @@ class History:
         self.partitions = case.partitions(random.choice((1, 1, 1, 2, 3)))
         self.log = MemoryLog(self.partitions, random.choice((1_000_000, 1_000_000, 1_500)))
         self.inputs = random_inputs(random, case, self.partitions)
-        self.visible: dict[Side, int] = {
+        self.visible: dict[TopicPartition, int] = {
             side: random.choice((0, len(records))) for side, records in self.inputs.items()
         }
         epoch = encode(first_epoch(self.settings))
@@ -320,10 +320,10 @@ class History:
             assert ledger_of(other.state.ledgers[p]) == ledger_of(ledger), f"partition {p}"
         assert other.fold.next_offsets == self.shadow.fold.next_offsets
 
-    def _buffered(self, state: State, portion: int | None) -> tuple[Merge, set[Side]]:
+    def _buffered(self, state: State, portion: int | None) -> tuple[Merge, set[TopicPartition]]:
         """What a poll from the positions brings: everything visible, or so much of each side."""
         merge = Merge(state.ledgers)
-        drained: set[Side] = set()
+        drained: set[TopicPartition] = set()
         for p, ledger in state.ledgers.items():
             for topic, position in zip(INPUTS, (ledger.examples_next, ledger.labels_next), strict=True):
                 records = self.inputs[topic, p][: self.visible[topic, p]]
@@ -340,7 +340,7 @@ class History:
         }
         return any(records and records[-1].offset >= positions[side] for side, records in self.inputs.items())
 
-    def _keep(self, transaction: Transaction) -> dict[Side, int]:
+    def _keep(self, transaction: Transaction) -> dict[TopicPartition, int]:
         return self.log.commit(transaction, marker=self._marker())
 
     def _marker(self) -> bool:
@@ -382,7 +382,7 @@ class History:
 class _WithInputs:
     """The memory log as a worker sees it, where the inputs start somewhere too."""
 
-    def __init__(self, log: MemoryLog, inputs: Mapping[Side, list[Record]]) -> None:
+    def __init__(self, log: MemoryLog, inputs: Mapping[TopicPartition, list[Record]]) -> None:
         self._log, self._inputs = log, inputs
 
     def low_watermark(self, topic: Any, partition: int) -> int:

@@ -6,10 +6,8 @@ It is as much of `mistakebound.log.protocol` as `take_over` asks for.
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator
 
-from mistakebound.core.records import OUTPUTS, Outgoing, Position, Record, Topic, Transaction
+from mistakebound.core.records import OUTPUTS, Outgoing, Position, Record, Topic, TopicPartition, Transaction
 from mistakebound.log.protocol import OffsetLost
-
-Side = tuple[Topic, int]
 
 
 class MemoryLog:
@@ -18,14 +16,16 @@ class MemoryLog:
     def __init__(self, partitions: int, largest: int = 1_000_000) -> None:
         self.partitions = partitions
         self.largest = largest
-        self.records: dict[Side, list[Record]] = {(t, p): [] for t in OUTPUTS for p in range(partitions)}
-        self.next: dict[Side, int] = dict.fromkeys(self.records, 0)
-        self.lost: dict[Side, int] = {}
+        self.records: dict[TopicPartition, list[Record]] = {
+            (t, p): [] for t in OUTPUTS for p in range(partitions)
+        }
+        self.next: dict[TopicPartition, int] = dict.fromkeys(self.records, 0)
+        self.lost: dict[TopicPartition, int] = {}
         self.positions: dict[int, Position] = {}
 
-    def commit(self, transaction: Transaction, *, marker: bool) -> dict[Side, int]:
+    def commit(self, transaction: Transaction, *, marker: bool) -> dict[TopicPartition, int]:
         """Keep the transaction; the next offsets as a receipt has them: before the marker."""
-        ends: dict[Side, int] = {}
+        ends: dict[TopicPartition, int] = {}
         for outgoing in transaction.outputs:
             side = (outgoing.topic, outgoing.partition)
             offset = self.next[side]
@@ -40,7 +40,7 @@ class MemoryLog:
 
     def abort(self, outputs: Iterable[Outgoing], *, marker: bool) -> None:
         """An aborted transaction: nothing is ever seen of it but the offsets that it took."""
-        touched: set[Side] = set()
+        touched: set[TopicPartition] = set()
         for outgoing in outputs:
             side = (outgoing.topic, outgoing.partition)
             self.next[side] += 1

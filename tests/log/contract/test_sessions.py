@@ -4,10 +4,10 @@ import random
 
 import pytest
 
-from mistakebound.core.records import Outgoing, Position, Record
+from mistakebound.core.records import Outgoing, Position, Record, TopicPartition
 from mistakebound.log.protocol import Fenced, Log, OffsetLost
 from tests.log.support.place import PARTITIONS, Place
-from tests.log.support.worker import PATIENCE_S, Side, example, outputs
+from tests.log.support.worker import PATIENCE_S, example, outputs
 from tests.support.tries import long
 
 
@@ -21,8 +21,8 @@ def both(count: int) -> list[Outgoing]:
     ]
 
 
-def by_side(records: list[Record]) -> dict[Side, list[bytes | None]]:
-    sides: dict[Side, list[bytes | None]] = {}
+def by_side(records: list[Record]) -> dict[TopicPartition, list[bytes | None]]:
+    sides: dict[TopicPartition, list[bytes | None]] = {}
     for record in records:
         sides.setdefault((record.topic, record.partition), []).append(record.value)
     return sides
@@ -168,7 +168,7 @@ def test_pausing_and_resuming_at_random_loses_nothing(log: Log, start, seed: int
     log.append(both(3_000))
     worker = start(log)
     sides = [(topic, partition) for topic in ("examples", "labels") for partition in range(PARTITIONS)]
-    paused: set[Side] = set()
+    paused: set[TopicPartition] = set()
     taken: list[Record] = []
     for _ in range(60):
         changed = set(chance.sample(sides, 2))

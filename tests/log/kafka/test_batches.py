@@ -9,7 +9,7 @@ from kafka import TopicPartition
 from kafka.record.memory_records import MemoryRecords, MemoryRecordsBuilder
 
 from mistakebound.core.records import Outgoing, Record
-from mistakebound.log.kafka import batches, record_format
+from mistakebound.log.kafka.kafka_python import batches, record_format
 
 PLACE = TopicPartition("test.predictions", 3)
 texts = st.none() | st.binary(max_size=300)

@@ -15,8 +15,10 @@ from kafka import KafkaConsumer, KafkaProducer, OffsetAndMetadata, TopicPartitio
 from kafka.errors import CommitFailedError, KafkaError, OutOfOrderSequenceNumberError, UnknownBrokerIdError
 
 from mistakebound.core.records import Outgoing, Position, Transaction
-from mistakebound.log.kafka import KafkaLog, batches, connect, outgoing, transact
-from mistakebound.log.kafka.errors import translated
+from mistakebound.log.kafka import KafkaLog, limits
+from mistakebound.log.kafka.kafka_python import batches, connect, outgoing, send
+from mistakebound.log.kafka.kafka_python.connect import broker_partition
+from mistakebound.log.kafka.kafka_python.errors import translated
 from mistakebound.log.protocol import Polled, Refused, StaleGeneration, TransactionFailed, Unreachable
 from tests.log.support.breaking import evict, expire, lose_a_sequence_number
 from tests.log.support.broker import Broker
@@ -43,7 +45,7 @@ def hook_second_batch(
     """Once, around all but the first record of a transaction, when the first one is on the broker."""
     calls: list[str] = []
 
-    def send(producer: Any, place: TopicPartition, records: Any) -> Any:
+    def hooked(producer: Any, place: TopicPartition, records: Any) -> Any:
         calls.append(place.topic)
         if len(calls) != 1:
             return batches.send(producer, place, records)
@@ -54,19 +56,21 @@ def hook_second_batch(
         after(producer)
         return first + rest
 
-    monkeypatch.setattr(transact, "send", send)
+    monkeypatch.setattr(send, "send", hooked)
 
 
 @contextmanager
 def raw_producer(log: KafkaLog, **options: Any) -> Iterator[tuple[Any, TopicPartition]]:
     """The client itself, in a transaction of its own."""
     producer = KafkaProducer(
-        bootstrap_servers=log._connection.servers, transactional_id=f"{log._connection.group}-raw", **options
+        bootstrap_servers=log._cluster.connection.servers,
+        transactional_id=f"{log._cluster.connection.group}-raw",
+        **options,
     )
     try:
         producer.init_transactions()
         producer.begin_transaction()
-        yield producer, log._names.at("predictions", 0)
+        yield producer, broker_partition(log._cluster.names, "predictions", 0)
     finally:
         outgoing.discard(producer)
 
@@ -85,7 +89,7 @@ def hasty(monkeypatch: pytest.MonkeyPatch) -> None:
     """The same order of limits, in thirds and halves: a busy machine answers within them, a test need not wait."""
     monkeypatch.setitem(connect._WRITING, "request_timeout_ms", 1_500)
     monkeypatch.setitem(connect._WRITING, "delivery_timeout_ms", 2_000)
-    monkeypatch.setattr(transact, "FLUSH_S", 3)
+    monkeypatch.setattr(limits, "FLUSH_S", 3)
 
 
 # An expired batch (c1)
@@ -261,8 +265,11 @@ def test_the_client_strands_a_resumed_partition(make_log) -> None:
     log = make_log()
     log.append(example(0, b"%d" % n) for n in range(2_000))
     log.append(Outgoing("labels", 0, b"k", b"%d" % n) for n in range(2_000))
-    examples, labels = log._names.at("examples", 0), log._names.at("labels", 0)
-    consumer = KafkaConsumer(bootstrap_servers=log._connection.servers, max_poll_records=100)
+    examples, labels = (
+        broker_partition(log._cluster.names, "examples", 0),
+        broker_partition(log._cluster.names, "labels", 0),
+    )
+    consumer = KafkaConsumer(bootstrap_servers=log._cluster.connection.servers, max_poll_records=100)
     try:
         consumer.assign([examples, labels])
         consumer.seek_to_beginning()
@@ -397,7 +404,7 @@ def test_the_client_commits_old_work_with_a_fresh_membership(make_log, open_log,
     with raw_producer(log) as (producer, place):
         producer.send(place.topic, b"again", partition=0)
         producer.send_offsets_to_transaction(
-            {log._names.at("examples", 0): OffsetAndMetadata(1, "", -1)},
+            {broker_partition(log._cluster.names, "examples", 0): OffsetAndMetadata(1, "", -1)},
             worker.session._consumer.group_metadata(),
         )
         producer.commit_transaction()
@@ -433,7 +440,7 @@ def test_the_client_sends_positions_of_an_aborted_transaction_along(make_log, st
     worker = start(log)
     member = worker.session._consumer.group_metadata()
     evict(log)
-    first, second = (log._names.at("examples", p) for p in range(2))
+    first, second = (broker_partition(log._cluster.names, "examples", p) for p in range(2))
     with raw_producer(log) as (producer, _):
         with pytest.raises(CommitFailedError):
             producer.send_offsets_to_transaction({second: OffsetAndMetadata(7, "", -1)}, member)
@@ -444,7 +451,7 @@ def test_the_client_sends_positions_of_an_aborted_transaction_along(make_log, st
         producer.send_offsets_to_transaction({first: OffsetAndMetadata(1, "", -1)}, fresh)
         producer.commit_transaction()
 
-    consumer = log._observing()
+    consumer = log._cluster.observer.consumer
     assert consumer.committed(first) == 1
     assert consumer.committed(second) == 7
 
@@ -457,7 +464,7 @@ def test_an_open_transaction_of_a_producer_does_not_keep_a_side_from_being_drain
     log = make_log()
     log.append(example(0, b"%d" % n) for n in range(4))
     with raw_producer(log) as (producer, _):
-        producer.send(log._names.to_broker["examples"], b"open", partition=0)
+        producer.send(log._cluster.names.to_broker["examples"], b"open", partition=0)
         producer.flush()
         worker = start(log)
 
@@ -488,14 +495,14 @@ def test_a_side_is_drained_only_when_all_of_it_was_delivered(make_log, start) ->
 def test_a_leader_that_the_client_does_not_know_yet_is_asked_for_again(make_log, monkeypatch) -> None:
     """A broker that has just come back leads before the client has its address: no fault of ours, and it passes."""
     log = make_log()
-    ask, answers = log._admin._client.list_partition_offsets, [UnknownBrokerIdError(2)] * 3
+    ask, answers = log._cluster.admin._client.list_partition_offsets, [UnknownBrokerIdError(2)] * 3
 
     def asked(*arguments: Any, **named: Any) -> Any:
         if answers:
             raise answers.pop()
         return ask(*arguments, **named)
 
-    monkeypatch.setattr(log._admin._client, "list_partition_offsets", asked)
+    monkeypatch.setattr(log._cluster.admin._client, "list_partition_offsets", asked)
     assert log.high_watermark("examples", 0) == 0
     with pytest.raises(Unreachable), translated("ask"):
         raise UnknownBrokerIdError(2)

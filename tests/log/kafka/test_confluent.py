@@ -1,6 +1,6 @@
 """The client of `kafka+confluent://`: its options and its absence.
 
-What every log must do is asked of it in `tests/contract`; `tests/faults/test_two_clients.py` kills it.
+What every log must do is asked of it in `tests/log/contract`; `tests/faults/test_two_clients.py` kills it.
 """
 
 import sys
@@ -9,10 +9,11 @@ from typing import Any
 
 import pytest
 
-from mistakebound.core.records import Outgoing
+from mistakebound.core.records import Outgoing, Position
 from mistakebound.log import open_log
-from mistakebound.log.kafka.confluent import transact
-from mistakebound.log.kafka.confluent.clients import translated_options
+from mistakebound.log.kafka import limits
+from mistakebound.log.kafka.confluent import send
+from mistakebound.log.kafka.confluent.client import translated_options
 from mistakebound.log.protocol import Fenced, Log, Misconfigured, TransactionFailed
 from mistakebound.settings import LogSettings, Settings
 
@@ -75,8 +76,8 @@ def test_fenced_at_the_very_commit_is_told_as_fenced(
     with open_log(settings) as log:
         log.create_topics(1, {})
         writer, taker = _writer(log), _writer(log)
-        writer.settle()
-        writer._producer = _FencedAtLast(writer._producer, taker)
+        sender = writer.settle()
+        sender._producer = _FencedAtLast(sender._producer, taker)
         with pytest.raises(Fenced):
             writer.write([Outgoing("predictions", 0, b"k", b"never")], {}, None)
         taker.drop()
@@ -102,18 +103,18 @@ def test_a_call_that_does_not_end_costs_its_transaction_alone(
     kafka_bootstrap: str, prefix: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It is given up, with its client; the next one is committed by another."""
-    monkeypatch.setattr(transact, "OFFSETS_S", 0.1)
-    monkeypatch.setattr(transact, "LATE_S", 0.1)
+    monkeypatch.setattr(limits, "OFFSETS_S", 0.1)
+    monkeypatch.setattr(send, "LATE_S", 0.1)
     settings = Settings(log=LogSettings(url=f"kafka+confluent://{kafka_bootstrap}", prefix=prefix))
     with open_log(settings) as log:
         log.create_topics(1, {})
         writer = _writer(log)
-        writer.settle()
-        writer._producer = endless = _Endless(writer._producer)
+        sender = writer.settle()
+        sender._producer = endless = _Endless(sender._producer)
         with pytest.raises(
             TransactionFailed, match=r"sending the positions does not end, .* 0\.1 s.*rebuild"
         ):
-            writer.write([Outgoing("predictions", 0, b"k", b"never")], {("in", 0): (1, "")}, None)
+            writer.write([Outgoing("predictions", 0, b"k", b"never")], {0: Position(1, 0)}, None)
         assert endless.entered.is_set()
 
         writer.write([Outgoing("predictions", 0, b"k", b"once")], {}, None)
@@ -123,4 +124,4 @@ def test_a_call_that_does_not_end_costs_its_transaction_alone(
 
 
 def _writer(log: Log) -> Any:
-    return log._make_writer("taken")  # type: ignore[attr-defined]
+    return log._writer("taken")  # type: ignore[attr-defined]

@@ -8,9 +8,11 @@ import pytest
 from kafka import KafkaAdminClient, KafkaConsumer, KafkaProducer
 from kafka.coordinator.assignors.range import RangePartitionAssignor
 
-from mistakebound.log.kafka import KafkaLog, connect
-from mistakebound.log.kafka.connect import Connection, Names, servers_of
-from mistakebound.log.kafka.options import GUARDED
+from mistakebound.log.kafka import KafkaLog
+from mistakebound.log.kafka.kafka_python import connect
+from mistakebound.log.kafka.kafka_python.connect import Connection, servers_of
+from mistakebound.log.kafka.kafka_python.options import GUARDED
+from mistakebound.log.kafka.names import Names
 from mistakebound.log.protocol import Misconfigured, Refused, Unreachable
 from mistakebound.settings import Settings
 

@@ -24,11 +24,13 @@ def lose_a_sequence_number(producer: Any) -> None:
 
 def evict(log: KafkaLog) -> None:
     """Remove every member, as the broker does with one that it has not heard of for long."""
-    admin = KafkaAdminClient(bootstrap_servers=log._connection.servers)
+    admin = KafkaAdminClient(bootstrap_servers=log._cluster.connection.servers)
     try:
-        members = admin.describe_groups([log._connection.group])[log._connection.group]["members"]
+        members = admin.describe_groups([log._cluster.connection.group])[log._cluster.connection.group][
+            "members"
+        ]
         admin.remove_group_members(
-            log._connection.group, [MemberToRemove(member["member_id"]) for member in members]
+            log._cluster.connection.group, [MemberToRemove(member["member_id"]) for member in members]
         )
     finally:
         admin.close()

@@ -4,11 +4,10 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from mistakebound.core.records import Outgoing, Position, Record, Topic, Transaction
+from mistakebound.core.records import Outgoing, Position, Record, Topic, TopicPartition, Transaction
 from mistakebound.log.protocol import Log, Receipt, Session
 
 PATIENCE_S = 60.0
-Side = tuple[Topic, int]
 
 
 @dataclass
@@ -19,7 +18,7 @@ class Worker:
     slot: str = "slot"
     session: Session = field(init=False)
     generation: int = field(init=False)
-    read: dict[Side, int] = field(init=False)
+    read: dict[TopicPartition, int] = field(init=False)
 
     def __post_init__(self) -> None:
         self.session = self.log.join(self.slot)
@@ -72,7 +71,7 @@ class Worker:
         now = self.generation if generation is None else generation
         return self.session.commit(Transaction(outputs, positions), now)
 
-    def until_drained(self, sides: set[Side]) -> list[Record]:
+    def until_drained(self, sides: set[TopicPartition]) -> list[Record]:
         """Poll until `sides` are drained; what came meanwhile."""
         taken: list[Record] = []
         for _ in _attempts():

@@ -11,9 +11,9 @@ from msgspec import Raw
 from mistakebound.core.ledger.ledger import Ledger
 from mistakebound.core.messages.schema import encode
 from mistakebound.core.model.model import Model
-from mistakebound.core.records import INPUTS, Record, Topic
+from mistakebound.core.records import INPUTS, Record, Topic, TopicPartition
 from mistakebound.core.reporting.report import PartitionCounts, Report, report, summary
-from mistakebound.core.step.merge import Merge, Side
+from mistakebound.core.step.merge import Merge
 from mistakebound.core.step.state import State
 from mistakebound.core.step.step import Step, step
 from mistakebound.core.theorems.claims import certificate, standing
@@ -54,7 +54,7 @@ def replay_records(
     state = fresh(settings, partitions)
     merge = Merge(range(partitions), capacity=EVERYTHING)
     merge.add(record for record in records if record.topic in INPUTS)
-    while (done := step(state, merge, _all_sides(partitions), settings.batch.max_records)) is not None:
+    while (done := step(state, merge, _all_inputs(partitions), settings.batch.max_records)) is not None:
         if taken is not None:
             taken(done)
         if progress is not None:
@@ -82,7 +82,7 @@ def replay_rows(
     if state is None:
         state = fresh(settings, partitions)
     merge = Merge(range(partitions), capacity=EVERYTHING)
-    drained = _all_sides(partitions)
+    drained = _all_inputs(partitions)
     for run in _runs(as_stream(rows, settings, partitions, delay), longest_run):
         merge.add(run)
         while (done := step(state, merge, drained, EVERYTHING)) is not None:
@@ -122,7 +122,7 @@ def as_stream(
     `place(number, key, partitions)` says in which partition a row's example and label are.
     """
     outstanding: deque[tuple[int, bytes, Row]] = deque()
-    ends: Counter[Side] = Counter()
+    ends: Counter[TopicPartition] = Counter()
     now = 0
     messages = settings.messages
     example, label = _members(messages.id, messages.features), _members(messages.id, messages.label)
@@ -163,7 +163,7 @@ def _members(one: str, other: str) -> Callable[[Any, Any], bytes]:
     return lambda first, second: begin + encode(first) + between + encode(second) + end
 
 
-def _all_sides(partitions: int) -> Collection[Side]:
+def _all_inputs(partitions: int) -> Collection[TopicPartition]:
     return {(topic, p) for topic in INPUTS for p in range(partitions)}
 
 

@@ -1,7 +1,7 @@
 """Buffered records in record-time order, and which inputs to pause.
 
 Within a partition the older of the two heads comes first; at equal times the example; within a topic
-the offset decides. A record may be taken while both sides are buffered, or while the empty side is
+the offset decides. A record may be taken while both inputs are buffered, or while the empty one is
 drained: nothing more is there to come before it (Kafka Streams' `max.task.idle.ms=0`). So a backlog
 gives the outcomes of a live stream, and a complete stream one order whatever the batches.
 """
@@ -9,9 +9,7 @@ gives the outcomes of a live stream, and a complete stream one order whatever th
 from collections import deque
 from collections.abc import Collection, Iterable, Iterator
 
-from mistakebound.core.records import Record, Topic
-
-Side = tuple[Topic, int]
+from mistakebound.core.records import Record, Topic, TopicPartition
 
 
 class Merge:
@@ -20,16 +18,16 @@ class Merge:
     def __init__(
         self, partitions: Iterable[int], capacity: int = 8_000, capacity_bytes: int = 64_000_000
     ) -> None:
-        """`capacity` records of each side, `capacity_bytes` of all together: what comes beyond is paused."""
+        """`capacity` records of each input, `capacity_bytes` of all together: an input with more is paused."""
         self._buffers: dict[int, tuple[deque[Record], deque[Record]]] = {
             p: (deque(), deque()) for p in sorted(partitions)
         }
         self._bytes = {p: [0, 0] for p in self._buffers}
-        """At most so many are buffered of each side: what is taken is reckoned up when it matters."""
+        """Buffered of each input, or more: what was taken is subtracted when it matters."""
         self._capacity = capacity
         self._capacity_bytes = capacity_bytes // max(1, 2 * len(self._buffers))
-        """Of each side."""
-        self.paused: set[Side] = set()
+        """Of each input."""
+        self.paused: set[TopicPartition] = set()
 
     def add(self, records: Iterable[Record]) -> int:
         """Buffer what a poll brought, in its order; returns its size in bytes."""
@@ -46,20 +44,20 @@ class Merge:
         return [p for p, (examples, labels) in self._buffers.items() if examples or labels]
 
     def ready(self) -> int:
-        """About how many records can be taken without asking whether any side is drained."""
+        """About how many records can be taken without asking whether any input is drained."""
         return sum(2 * min(len(examples), len(labels)) for examples, labels in self._buffers.values())
 
-    def dry(self) -> list[Side]:
-        """Empty sides whose other side is buffered: whether these are drained must be asked."""
-        sides: list[Side] = []
+    def dry(self) -> list[TopicPartition]:
+        """Empty inputs whose twin is buffered: whether these are drained must be asked."""
+        found: list[TopicPartition] = []
         for p, (examples, labels) in self._buffers.items():
             if labels and not examples:
-                sides.append(("examples", p))
+                found.append(("examples", p))
             if examples and not labels:
-                sides.append(("labels", p))
-        return sides
+                found.append(("labels", p))
+        return found
 
-    def peek(self, partition: int, drained: Collection[Side]) -> Record | None:
+    def peek(self, partition: int, drained: Collection[TopicPartition]) -> Record | None:
         """The next record, if it is certain that none comes before it."""
         examples, labels = self._buffers[partition]
         if examples and labels:
@@ -70,7 +68,7 @@ class Merge:
             return labels[0]
         return None
 
-    def take(self, partition: int, drained: Collection[Side]) -> Iterator[Record]:
+    def take(self, partition: int, drained: Collection[TopicPartition]) -> Iterator[Record]:
         """Consume record after record, as `peek` would give them; nothing may be added meanwhile."""
         examples, labels = self._buffers[partition]
         while examples and labels:
@@ -85,10 +83,10 @@ class Merge:
         """The record that was taken last has to wait."""
         self._buffers[record.partition][record.topic == "labels"].appendleft(record)
 
-    def pausing(self) -> tuple[set[Side], set[Side]]:
-        """(sides to pause, sides to resume): a side over one of its capacities waits until both are half free."""
-        pause: set[Side] = set()
-        resume: set[Side] = set()
+    def pausing(self) -> tuple[set[TopicPartition], set[TopicPartition]]:
+        """What to pause, and what to resume: over one of its capacities, an input waits until both are half free."""
+        pause: set[TopicPartition] = set()
+        resume: set[TopicPartition] = set()
         for p, both in self._buffers.items():
             topics: tuple[Topic, Topic] = ("examples", "labels")
             for is_label, (topic, buffer) in enumerate(zip(topics, both, strict=True)):

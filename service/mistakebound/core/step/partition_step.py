@@ -16,11 +16,11 @@ from mistakebound.core.messages.dead_letters import dead_letter
 from mistakebound.core.messages.features import Features
 from mistakebound.core.messages.labels import Carried, spelled
 from mistakebound.core.messages.schema import Decision, Prediction, Update, Version, encode
-from mistakebound.core.records import Outgoing, Position, Record
+from mistakebound.core.records import Outgoing, Position, Record, TopicPartition
 from mistakebound.core.step.counting import Counting, StepCounts
 from mistakebound.core.step.explain import Explaining
 from mistakebound.core.step.facts import LabelOutcome, Stream
-from mistakebound.core.step.merge import Merge, Side
+from mistakebound.core.step.merge import Merge
 from mistakebound.core.step.open_classes import with_one_more
 from mistakebound.core.step.outcomes import written
 from mistakebound.core.step.sizes import Sizes
@@ -69,7 +69,7 @@ class PartitionStep:
         self.sizes = Sizes(state.model, state.limits)
         self.issued = state.settings.learner.delay_policy == "issued"
 
-    def run(self, merge: Merge, drained: Collection[Side], allowance: int, room: int) -> None:
+    def run(self, merge: Merge, drained: Collection[TopicPartition], allowance: int, room: int) -> None:
         """Steps 1 to 5 of the ledger's rules, record after record, while the allowance lasts.
 
         It ends, too, once what is to be written takes `room` bytes; so one record is always taken.

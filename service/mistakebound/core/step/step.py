@@ -7,10 +7,10 @@ back whose transaction was given up.
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
-from mistakebound.core.records import Outgoing, Position, Transaction
+from mistakebound.core.records import Outgoing, Position, TopicPartition, Transaction
 from mistakebound.core.step.counting import StepCounts
 from mistakebound.core.step.facts import PartitionTotals, StepFacts
-from mistakebound.core.step.merge import Merge, Side
+from mistakebound.core.step.merge import Merge
 from mistakebound.core.step.partition_step import PartitionStep
 from mistakebound.core.step.state import State
 
@@ -32,13 +32,13 @@ class Step:
 
 
 def step(
-    state: State, merge: Merge, drained: Collection[Side], max_records: int, explain: int = 0
+    state: State, merge: Merge, drained: Collection[TopicPartition], max_records: int, explain: int = 0
 ) -> Step | None:
     """Take up to about `max_records` records, expiries and unparkings; None when nothing can be taken.
 
     No more is taken once `batch.max_bytes` are to be written, shared out among the partitions alike.
 
-    `drained`: empty sides known to have nothing more (see `Merge.dry`). `explain`: scores of single features
+    `drained`: empty inputs known to have nothing more (see `Merge.dry`). `explain`: scores of single features
     that may be taken to explain mistakes (`service/mistakebound/core/step/explain.py`); it changes nothing else.
     """
     partitions = [p for p in merge.buffered() if merge.peek(p, drained) is not None]

@@ -1,4 +1,9 @@
-"""The log on Apache Kafka 4: transactions, group, and reads by offset. The only importer of kafka-python."""
+"""The log on Apache Kafka 4.
+
+`log.py` is the log; `read.py` and `write.py` hold the rules of reads and of transactions, above two small
+ports (`ports.py`). Each client is in a folder of its own: kafka-python in `kafka_python/`, which administers
+the cluster for both, librdkafka in `confluent/`.
+"""
 
 from mistakebound.log.kafka.log import KafkaLog
 from mistakebound.log.protocol import Log
@@ -6,7 +11,7 @@ from mistakebound.settings import Settings
 
 
 def open_log(settings: Settings) -> Log:
-    """Connect to the brokers of `log.url`. Raises Unreachable, Refused."""
+    """Connect to the brokers of `log.url`. Raises Unreachable, Refused, Misconfigured."""
     return KafkaLog(settings)
 
 

@@ -6,79 +6,85 @@ client's *position* has reached the bound, for the last offsets may be transacti
 """
 
 import time
-from collections.abc import Generator, Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from typing import Protocol
 
-from kafka import TopicPartition
-
-from mistakebound.core.records import Record, Topic
-from mistakebound.log.kafka.admin import Admin
-from mistakebound.log.kafka.batches import deliver_records
-from mistakebound.log.kafka.connect import Connection, Names
-from mistakebound.log.kafka.errors import translated
+from mistakebound.core.records import Record, Topic, TopicPartition
+from mistakebound.log.kafka.names import Names
+from mistakebound.log.kafka.ports import Fetcher
 from mistakebound.log.kafka.watchdog import Watchdog
 from mistakebound.log.protocol import OffsetLost, Unreachable
 
-POLL_MS = 50
+POLL_S = 0.05
 IDLE_S = 0.5
 STUCK_S = 60.0
-MAX_RECORDS = 4_000
+
+
+class Watermarks(Protocol):
+    """Where the log of a partition begins and ends."""
+
+    def low_watermark(self, topic: Topic, partition: int) -> int: ...
+
+    def high_watermark(self, topic: Topic, partition: int) -> int: ...
 
 
 class Reader:
-    """Lends its consumers to reads, so that the many short reads of a rebuild connect once.
+    """Lends its fetchers to reads, so that the many short reads of a rebuild connect once.
 
     It closes them all itself: a read that was broken off may be held by a traceback until the interpreter
-    ends, where a client's own thread is gone and its closing would wait for ever.
+    ends, where kafka-python's own thread is gone and its closing would wait forever.
     """
 
-    def __init__(self, connection: Connection, names: Names, admin: Admin, watchdog: Watchdog) -> None:
-        self._connection = connection
+    def __init__(
+        self, make: Callable[[], Fetcher], names: Names, watermarks: Watermarks, watchdog: Watchdog
+    ) -> None:
+        self._make = make
         self._names = names
-        self._admin = admin
+        self._watermarks = watermarks
         self._watchdog = watchdog
-        self._idle: list[Any] = []
-        self._lent: set[Any] = set()
+        self._idle: list[Fetcher] = []
+        self._lent: set[Fetcher] = set()
         self._closed = False
 
     def read(
         self, topic: Topic, partition: int, start: int, stop: int | None, wait_s: float
     ) -> Iterator[Record]:
         """Committed records of start <= offset < stop, at most to the high watermark as it is now."""
-        high = checked_start(self._admin, self._names, topic, partition, start)
-        bound = high if stop is None else min(stop, high)
-        return self._records(self._names.at(topic, partition), start, bound, wait_s)
+        high = self._checked(topic, partition, start)
+        return self._records((topic, partition), start, high if stop is None else min(stop, high), wait_s)
 
-    def follow(self, starts: Mapping[tuple[Topic, int], int]) -> Generator[Sequence[Record]]:
+    def follow(self, starts: Mapping[TopicPartition, int]) -> Generator[Sequence[Record]]:
         """Batches from these offsets on, until closed; an empty one after half a second without any."""
         for (topic, partition), start in starts.items():
-            checked_start(self._admin, self._names, topic, partition, start)
-        places = {self._names.at(*side): start for side, start in starts.items()}
-        return self._batches(places)
+            self._checked(topic, partition, start)
+        return self._batches(starts)
 
     def close(self) -> None:
-        """Close all consumers, those of reads that were broken off too."""
+        """Close all fetchers, those of reads that were broken off too."""
         self._closed = True
-        for consumer in (*self._idle, *self._lent):
-            consumer.close(autocommit=False)
+        for fetcher in (*self._idle, *self._lent):
+            fetcher.close()
 
-    def _records(self, place: TopicPartition, start: int, stop: int, wait_s: float) -> Iterator[Record]:
+    def _records(
+        self, topic_partition: TopicPartition, start: int, stop: int, wait_s: float
+    ) -> Iterator[Record]:
         if start >= stop:
             return
-        doing = f"read {place.topic}-{place.partition}"
-        consumer = self._lend(self._idle.pop() if self._idle else None)
+        doing = f"read {self._spelled(topic_partition)}"
+        fetcher = self._lend(self._idle.pop() if self._idle else self._make())
         position, deadline = start, time.monotonic() + wait_s
         try:
-            with translated(doing, _right([place])):
-                consumer.assign([place])
-                consumer.seek(place, start)
+            fetcher.start({topic_partition: start}, doing)
             while position < stop:
-                for fetched in self._poll(consumer, POLL_MS, doing, [place]).get(place, ()):
-                    if fetched.offset >= stop:
+                with self._watchdog.limit(STUCK_S, doing):
+                    records = fetcher.fetch(POLL_S)
+                for record in records:
+                    if record.offset >= stop:
                         return
-                    yield fetched
+                    yield record
                 now = time.monotonic()
-                reached = self._position(consumer, place, doing)
+                with self._watchdog.limit(STUCK_S, doing):
+                    reached = fetcher.position()
                 if reached > position:
                     position, deadline = reached, now + wait_s
                 elif now > deadline:
@@ -87,58 +93,47 @@ class Reader:
                         "transaction is open below it, or the broker is away"
                     )
         finally:
-            if self._back(consumer):
-                self._idle.append(consumer)
+            if self._take_back(fetcher):
+                fetcher.rest()
+                self._idle.append(fetcher)
 
-    def _lend(self, idle: Any = None) -> Any:
-        consumer = idle or deliver_records(self._connection.reader(), self._names.to_logical)
-        self._lent.add(consumer)
-        return consumer
-
-    def _back(self, consumer: Any) -> bool:
-        """Take a consumer back; whether it is still open."""
-        self._lent.discard(consumer)
-        return not self._closed
-
-    def _batches(self, places: Mapping[TopicPartition, int]) -> Generator[Sequence[Record]]:
-        if not places:
+    def _batches(self, starts: Mapping[TopicPartition, int]) -> Generator[Sequence[Record]]:
+        if not starts:
             while True:
                 time.sleep(IDLE_S)
                 yield []
-        doing = "follow " + ", ".join(f"{place.topic}-{place.partition}" for place in places)
-        consumer = self._lend()
+        doing = "follow " + ", ".join(map(self._spelled, starts))
+        fetcher = self._lend(self._make())
         try:
-            with translated(doing):
-                consumer.assign(list(places))
-                for place, start in places.items():
-                    consumer.seek(place, start)
+            fetcher.start(starts, doing)
             while True:
-                fetched = self._poll(consumer, int(IDLE_S * 1000), doing, list(places))
-                yield [record for batch in fetched.values() for record in batch]
+                with self._watchdog.limit(STUCK_S, doing):
+                    records = fetcher.fetch(IDLE_S)
+                yield records
         finally:
-            if self._back(consumer):
-                consumer.close(autocommit=False)
+            if self._take_back(fetcher):
+                fetcher.close()
 
-    def _poll(self, consumer: Any, timeout_ms: int, doing: str, places: Sequence[TopicPartition]) -> Any:
-        with self._watchdog.limit(STUCK_S, doing), translated(doing, _right(places)):
-            return consumer.poll(timeout_ms=timeout_ms, max_records=MAX_RECORDS)
+    def _lend(self, fetcher: Fetcher) -> Fetcher:
+        self._lent.add(fetcher)
+        return fetcher
 
-    def _position(self, consumer: Any, place: TopicPartition, doing: str) -> int:
-        with self._watchdog.limit(STUCK_S, doing), translated(doing, _right([place])):
-            return int(consumer.position(place, timeout_ms=1_000))
+    def _take_back(self, fetcher: Fetcher) -> bool:
+        """Whether it is still open."""
+        self._lent.discard(fetcher)
+        return not self._closed
 
+    def _checked(self, topic: Topic, partition: int, start: int) -> int:
+        """The partition's high watermark. Raises OffsetLost where `start` does not lie within its log."""
+        high = self._watermarks.high_watermark(topic, partition)
+        low = self._watermarks.low_watermark(topic, partition)
+        if not low <= start <= high:
+            raise OffsetLost(
+                f"offset {start} of {self._spelled((topic, partition))} is needed, the log holds {low} to {high}: "
+                "records were deleted, or the topic was made anew; restore it, or start a new prefix"
+            )
+        return high
 
-def _right(places: Sequence[TopicPartition]) -> str:
-    return f"Read on topic {', '.join(sorted({place.topic for place in places}))}"
-
-
-def checked_start(admin: Admin, names: Names, topic: Topic, partition: int, start: int) -> int:
-    """The partition's high watermark. Raises OffsetLost where `start` does not lie within its log."""
-    high, low = admin.high_watermark(topic, partition), admin.low_watermark(topic, partition)
-    if not low <= start <= high:
-        name = names.to_broker[topic]
-        raise OffsetLost(
-            f"offset {start} of {name}-{partition} is needed, the log holds {low} to {high}: records "
-            "were deleted, or the topic was made anew; restore it, or start a new prefix"
-        )
-    return high
+    def _spelled(self, topic_partition: TopicPartition) -> str:
+        topic, partition = topic_partition
+        return f"{self._names.to_broker[topic]}-{partition}"

@@ -1,7 +1,7 @@
 """A last resort against calls of the client that never return.
 
 kafka-python waits without a limit in several places while a broker is away. Our own deadlines come
-first; where one of them does not help, the watchdog ends the process, so that its successor can go on.
+first; where they do not help, the watchdog ends the process so that its successor can go on.
 """
 
 import faulthandler

@@ -1,6 +1,6 @@
 """The log in one sqlite file, or in memory: real transactions, one worker, readers beside it.
 
-Made for a laptop, tests and the demo; it keeps every promise of `mistakebound.log.protocol`. OffsetSet are dense
+Made for a laptop, tests and the demo; it keeps every promise of `mistakebound.log.protocol`. Offsets are dense
 from 0, nothing is ever deleted, and one session owns all partitions (a newer one fences it).
 """
 
@@ -17,24 +17,24 @@ __all__ = ["open_log"]
 def open_log(settings: Settings) -> Log:
     """Open the log at `sqlite:FILE` or `sqlite::memory:`.
 
-    A file is made by `create_topics`, not here, so that asking for the status of a mistyped name leaves
-    nothing behind. The memory log is one for the whole process: it is shared by all who open it, and
+    `create_topics` makes the file, not this function: asking for the status of a mistyped name leaves nothing
+    behind. The memory log is one for the whole process: all who open it share it, and it is
     gone when the last of them closes.
 
-    Raises Unreachable (malformed URL, no such folder, not a database), Refused (somebody else's file).
+    Raises Unreachable (malformed URL, no such folder, not a database), Refused (another program's file).
     """
     url = settings.log.url or ""
-    place = url.removeprefix("sqlite:")
-    if place == url or not place or place.startswith("//"):
+    file = url.removeprefix("sqlite:")
+    if file == url or not file or file.startswith("//"):
         raise Unreachable(f"log.url is {url!r}; a sqlite log is sqlite:FILE or sqlite::memory:")
-    if place == ":memory:":
+    if file == ":memory:":
         return SqliteLog(settings, shared_memory())
-    path = Path(place).expanduser().absolute()
+    path = Path(file).expanduser().absolute()
     if not path.parent.is_dir():
         raise Unreachable(f"log.url is {url!r}: {path.parent} is not a folder; make it first")
     database = Database(path)
     try:
-        database.exists()  # a foreign file is found now, not in the middle of the work
+        database.exists()  # find a foreign file now, not in the middle of the work
     except BaseException:
         database.close()
         raise

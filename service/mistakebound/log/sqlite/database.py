@@ -85,7 +85,7 @@ class Database:
 
     @contextlib.contextmanager
     def transaction(self) -> Iterator[sqlite3.Connection]:
-        """Alone as writer: all that the block writes, or nothing."""
+        """The only writer meanwhile: all that the block writes is kept, or nothing."""
         with self._in_our_words(), self._connection() as connection:
             connection.execute("BEGIN IMMEDIATE")
             try:
@@ -197,7 +197,7 @@ class _Counted(Database):
 
 
 class _SharedMemory:
-    """The process's one memory database, alive as long as somebody has it open."""
+    """The process's one memory database, alive as long as anyone has it open."""
 
     def __init__(self) -> None:
         self.lock = threading.Lock()

@@ -3,10 +3,9 @@
 import sqlite3
 from collections.abc import Iterable, Mapping
 
-from mistakebound.core.records import INPUTS, Position
+from mistakebound.core.records import INPUTS, Position, TopicPartition
 from mistakebound.log.protocol import Fenced, Refused
 from mistakebound.log.sqlite.database import Database
-from mistakebound.log.sqlite.rows import Side
 
 _METADATA_BYTES = 4_096
 _EPOCH = "SELECT epoch FROM fences WHERE transactional_id = ?"
@@ -35,35 +34,38 @@ def fence_query(transactional_id: str) -> tuple[str, tuple[str]]:
 
 
 def committed(
-    database: Database, group: str, sides: Mapping[Side, int], partitions: Iterable[int]
+    database: Database, group: str, ids: Mapping[TopicPartition, int], partitions: Iterable[int]
 ) -> dict[int, Position | None]:
     """The group's position of each partition, both inputs as of one moment."""
     found = {
-        side: (offset, metadata)
-        for side, offset, metadata in database.rows(
+        side_id: (offset, metadata)
+        for side_id, offset, metadata in database.rows(
             "SELECT side, next, metadata FROM positions WHERE consumer = ?", (group,)
         )
     }
     positions: dict[int, Position | None] = {}
     for partition in partitions:
-        examples, labels = (found.get(sides[topic, partition]) for topic in INPUTS)
+        examples, labels = (found.get(ids[topic, partition]) for topic in INPUTS)
         positions[partition] = Position(examples[0], labels[0], examples[1]) if examples and labels else None
     return positions
 
 
 def store(
-    connection: sqlite3.Connection, group: str, sides: Mapping[Side, int], positions: Mapping[int, Position]
+    connection: sqlite3.Connection,
+    group: str,
+    ids: Mapping[TopicPartition, int],
+    positions: Mapping[int, Position],
 ) -> None:
-    """Write positions within the open transaction. Metadata stays with the examples' side, as on Kafka."""
+    """Write positions within the open transaction. The metadata goes with the examples' offset, as on Kafka."""
     entries = []
     for partition, position in positions.items():
-        if ("examples", partition) not in sides:
+        if ("examples", partition) not in ids:
             raise Refused(f"there is no partition {partition} to commit a position for")
         size = len(position.metadata.encode())
         if size > _METADATA_BYTES:
             raise Refused(
                 f"the metadata of partition {partition} has {size:,} bytes, at most {_METADATA_BYTES:,} fit"
             )
-        entries.append((group, sides["examples", partition], position.examples, position.metadata))
-        entries.append((group, sides["labels", partition], position.labels, ""))
+        entries.append((group, ids["examples", partition], position.examples, position.metadata))
+        entries.append((group, ids["labels", partition], position.labels, ""))
     connection.executemany("REPLACE INTO positions VALUES (?, ?, ?, ?)", entries)

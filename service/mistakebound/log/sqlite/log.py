@@ -7,11 +7,10 @@ from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Se
 from types import TracebackType
 from typing import Self
 
-from mistakebound.core.records import TOPICS, Outgoing, Position, Record, Topic
+from mistakebound.core.records import TOPICS, Outgoing, Position, Record, Topic, TopicPartition
 from mistakebound.log.protocol import OffsetLost, Refused, TopicDescription
 from mistakebound.log.sqlite import group, rows
 from mistakebound.log.sqlite.database import Database
-from mistakebound.log.sqlite.rows import Side
 from mistakebound.log.sqlite.session import SqliteSession
 from mistakebound.settings import Settings
 
@@ -28,7 +27,7 @@ class SqliteLog:
         self._database = database
         self._group = settings.group
         self._names: dict[Topic, str] = {topic: settings.topic_name(topic) for topic in TOPICS}
-        self._known_sides: dict[Side, int] = {}
+        self._known_ids: dict[TopicPartition, int] = {}
         self._closed = False
 
     @property
@@ -100,7 +99,7 @@ class SqliteLog:
         rows.check_within(at, start, low, end)
         return self._read(at, start, end if stop is None else min(stop, end))
 
-    def follow(self, starts: Mapping[Side, int]) -> Generator[Sequence[Record]]:
+    def follow(self, starts: Mapping[TopicPartition, int]) -> Generator[Sequence[Record]]:
         positions = dict(starts)
         for at, start in positions.items():
             rows.check_within(at, start, *self._watermarks(at))
@@ -109,7 +108,7 @@ class SqliteLog:
     def append(self, records: Iterable[Outgoing]) -> int:
         """As the protocol says; committed every 50 ms or 4,000 records, whichever comes first, so that a
         slow iterable's records are seen as they come."""
-        sides, partitions = self._sides(), self.partitions
+        ids, partitions = self._ids(), self.partitions
         count, size, waiting, since = 0, 0, [], time.monotonic()
         for record in records:
             rows.check_size(record)
@@ -120,30 +119,30 @@ class SqliteLog:
                 or size > rows.CHUNK_BYTES
                 or time.monotonic() - since > _APPEND_EVERY_S
             ):
-                count += self._insert(sides, waiting)
+                count += self._insert(ids, waiting)
                 size, waiting, since = 0, [], time.monotonic()
-        return count + self._insert(sides, waiting)
+        return count + self._insert(ids, waiting)
 
     def group_positions(self) -> dict[int, Position | None]:
-        return group.committed(self._database, self._group, self._sides(), range(self.partitions))
+        return group.committed(self._database, self._group, self._ids(), range(self.partitions))
 
     def exclusively(self, decide: Callable[[], Sequence[Outgoing]]) -> int:
         # The write lock is not held while `decide` runs: the fence alone keeps callers apart, as on Kafka.
-        sides, partitions = self._sides(), self.partitions
+        ids, partitions = self._ids(), self.partitions
         transactional_id = f"{self._group}-epoch"
         epoch = group.take_fence(self._database, transactional_id)
         outgoing = [rows.placed(record, partitions) for record in decide()]
         with self._database.transaction() as connection:
             held = connection.execute(*group.fence_query(transactional_id)).fetchall()
             group.check_fence(held, transactional_id, epoch)
-            rows.insert(connection, sides, outgoing)
+            rows.insert(connection, ids, outgoing)
         return len(outgoing)
 
     def max_record_bytes(self, topic: Topic) -> int:  # noqa: ARG002
         return rows.SURE_BYTES
 
     def join(self, slot: str) -> SqliteSession:
-        return SqliteSession(self._database, self._group, slot, self._sides(), self.partitions)
+        return SqliteSession(self._database, self._group, slot, self._ids(), self.partitions)
 
     def close(self) -> None:
         if not self._closed:
@@ -158,58 +157,58 @@ class SqliteLog:
     ) -> None:
         self.close()
 
-    def _sides(self) -> dict[Side, int]:
+    def _ids(self) -> dict[TopicPartition, int]:
         """Row id of every topic's every partition. They never change, so they are asked for once."""
-        if not self._known_sides:
+        if not self._known_ids:
             assert self.partitions  # refuses when topics are missing
             topics = {name: topic for topic, name in self._names.items()}
-            self._known_sides = {
-                (topics[name], partition): side
-                for name, partition, side in self._database.rows(
+            self._known_ids = {
+                (topics[name], partition): side_id
+                for name, partition, side_id in self._database.rows(
                     "SELECT name, partition, sides.id FROM sides JOIN topics ON topics.id = topic"
                 )
                 if name in topics
             }
-        return self._known_sides
+        return self._known_ids
 
-    def _side(self, at: Side) -> int:
-        side = self._sides().get(at)
-        if side is None:
+    def _id(self, at: TopicPartition) -> int:
+        side_id = self._ids().get(at)
+        if side_id is None:
             raise Refused(f"topic {at[0]} has no partition {at[1]}")
-        return side
+        return side_id
 
-    def _watermarks(self, at: Side) -> tuple[int, int]:
-        side = self._side(at)
-        return rows.watermarks(self._database, [side])[side]
+    def _watermarks(self, at: TopicPartition) -> tuple[int, int]:
+        side_id = self._id(at)
+        return rows.watermarks(self._database, [side_id])[side_id]
 
-    def _insert(self, sides: Mapping[Side, int], outgoing: Sequence[Outgoing]) -> int:
+    def _insert(self, ids: Mapping[TopicPartition, int], outgoing: Sequence[Outgoing]) -> int:
         if outgoing:
             with self._database.transaction() as connection:
-                rows.insert(connection, sides, outgoing)
+                rows.insert(connection, ids, outgoing)
         return len(outgoing)
 
-    def _read(self, at: Side, start: int, stop: int) -> Iterator[Record]:
-        side = self._side(at)
+    def _read(self, at: TopicPartition, start: int, stop: int) -> Iterator[Record]:
+        side_id = self._id(at)
         while start < stop:
             until = min(stop, start + rows.CHUNK_ROWS)
-            found = rows.select(self._database, at, side, start, until, most_bytes=rows.CHUNK_BYTES)
+            found = rows.select(self._database, at, side_id, start, until, most_bytes=rows.CHUNK_BYTES)
             if not found:
                 low, end = self._watermarks(at)
                 raise OffsetLost(f"offset {start} of {at[0]}-{at[1]} is gone, the log holds {low} to {end}")
             yield from found
             start = found[-1].offset + 1
 
-    def _follow(self, positions: dict[Side, int]) -> Generator[Sequence[Record]]:
-        sides = {at: self._side(at) for at in positions}
+    def _follow(self, positions: dict[TopicPartition, int]) -> Generator[Sequence[Record]]:
+        ids = {at: self._id(at) for at in positions}
         spoken = time.monotonic()
         while True:
-            ends = rows.watermarks(self._database, sides.values())
+            ends = rows.watermarks(self._database, ids.values())
             batch: list[Record] = []
-            for at, side in sides.items():
-                if ends[side][1] > positions[at]:
-                    stop = min(ends[side][1], positions[at] + rows.CHUNK_ROWS)
+            for at, side_id in ids.items():
+                if ends[side_id][1] > positions[at]:
+                    stop = min(ends[side_id][1], positions[at] + rows.CHUNK_ROWS)
                     batch += rows.select(
-                        self._database, at, side, positions[at], stop, most_bytes=rows.CHUNK_BYTES
+                        self._database, at, side_id, positions[at], stop, most_bytes=rows.CHUNK_BYTES
                     )
                     positions[at] = batch[-1].offset + 1
             if batch or time.monotonic() - spoken >= _FOLLOW_EMPTY_S:

@@ -6,20 +6,17 @@ from collections.abc import Collection, Iterable, Mapping
 
 import msgspec
 
-from mistakebound.core.records import Headers, Outgoing, Record, Topic
+from mistakebound.core.records import Headers, Outgoing, Record, TopicPartition
 from mistakebound.log.partitioner import partition_of
 from mistakebound.log.protocol import OffsetLost, Refused
 from mistakebound.log.sqlite.database import Database
 from mistakebound.log.sqlite.schema import SPAN
 
-Side = tuple[Topic, int]
-"""A topic and a partition of it."""
-
 _BATCH_BYTES = 1_048_588  # Kafka's default max.message.bytes: a record that fits here fits there
 _FRAME_BYTES = 72  # what Kafka's batch adds to a single record
 _HEADER_BYTES = 8  # and to each header, at most
 SURE_BYTES = _BATCH_BYTES - _FRAME_BYTES - 64 * _HEADER_BYTES
-"""Largest value + key + headers that is taken whatever it is made of, up to 64 headers."""
+"""Largest value + key + headers that always fits, with up to 64 headers."""
 
 CHUNK_ROWS = 4_000
 CHUNK_BYTES = 32_000_000
@@ -47,27 +44,27 @@ def placed(outgoing: Outgoing, partitions: int) -> Outgoing:
 
 
 def insert(
-    connection: sqlite3.Connection, sides: Mapping[Side, int], outgoing: Iterable[Outgoing]
-) -> dict[Side, int]:
-    """Append records within the open transaction; the next offset of each side written.
+    connection: sqlite3.Connection, ids: Mapping[TopicPartition, int], outgoing: Iterable[Outgoing]
+) -> dict[TopicPartition, int]:
+    """Append records within the open transaction; the next offset of each partition written to.
 
-    Raises Refused for a partition that there is not, and for a record too large.
+    Raises Refused for a partition that does not exist, and for a record that is too large.
     """
     now_ms = time.time_ns() // 1_000_000
-    ends: dict[Side, int] = {}
+    ends: dict[TopicPartition, int] = {}
     rows = []
     for record in outgoing:
         at = (record.topic, record.partition)
-        side = sides.get(at)
-        if side is None:
+        side_id = ids.get(at)
+        if side_id is None:
             raise Refused(f"topic {record.topic} has no partition {record.partition}")
         check_size(record)
         offset = ends.get(at)
         if offset is None:
-            offset = connection.execute("SELECT next FROM sides WHERE id = ?", (side,)).fetchone()[0]
+            offset = connection.execute("SELECT next FROM sides WHERE id = ?", (side_id,)).fetchone()[0]
         rows.append(
             (
-                side * SPAN + offset,
+                side_id * SPAN + offset,
                 now_ms if record.timestamp_ms is None else record.timestamp_ms,
                 record.key,
                 record.value,
@@ -77,32 +74,32 @@ def insert(
         ends[at] = offset + 1
     connection.executemany("INSERT INTO records VALUES (?, ?, ?, ?, ?)", rows)
     connection.executemany(
-        "UPDATE sides SET next = ? WHERE id = ?", [(end, sides[at]) for at, end in ends.items()]
+        "UPDATE sides SET next = ? WHERE id = ?", [(end, ids[at]) for at, end in ends.items()]
     )
     return ends
 
 
-def watermarks(database: Database, sides: Collection[int]) -> dict[int, tuple[int, int]]:
-    """Of each side id: the oldest offset kept, and the one after the newest; all as of one moment."""
-    if not sides:
+def watermarks(database: Database, ids: Collection[int]) -> dict[int, tuple[int, int]]:
+    """Of each row id of `sides`: the oldest offset kept, and the one after the newest; all as of one moment."""
+    if not ids:
         return {}
-    marks = ", ".join("?" * len(sides))
-    found = database.rows(f"SELECT id, low, next FROM sides WHERE id IN ({marks})", tuple(sides))  # noqa: S608
-    return {side: (low, end) for side, low, end in found}
+    marks = ", ".join("?" * len(ids))
+    found = database.rows(f"SELECT id, low, next FROM sides WHERE id IN ({marks})", tuple(ids))  # noqa: S608
+    return {side_id: (low, end) for side_id, low, end in found}
 
 
-def check_within(at: Side, offset: int, low: int, end: int) -> None:
+def check_within(at: TopicPartition, offset: int, low: int, end: int) -> None:
     """Raise OffsetLost unless low <= offset <= end."""
     if not low <= offset <= end:
         raise OffsetLost(f"offset {offset} of {at[0]}-{at[1]} is not in the log, which holds {low} to {end}")
 
 
 def select(
-    database: Database, at: Side, side: int, start: int, stop: int, *, most_bytes: int
+    database: Database, at: TopicPartition, side_id: int, start: int, stop: int, *, most_bytes: int
 ) -> list[Record]:
     """Records with start <= offset < stop, in order, until `most_bytes` are exceeded; at least one."""
     topic, partition = at
-    first = side * SPAN
+    first = side_id * SPAN
     found = database.rows_up_to(
         most_bytes,
         "SELECT place, timestamp_ms, key, value, headers FROM records"

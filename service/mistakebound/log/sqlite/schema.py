@@ -1,4 +1,4 @@
-"""What is in the file: the tables, and the mark by which a log is told from other databases."""
+"""What is in the file: the tables, and the mark that tells a log from other databases."""
 
 import sqlite3
 
@@ -7,7 +7,8 @@ from mistakebound.log.protocol import Refused
 APPLICATION_ID = 0x6D626C67  # "mblg" in the file's header
 FORMAT = 1
 SPAN = 1 << 44
-"""A record's `place` is side * SPAN + offset: one integer key, so that a side is one range of one tree."""
+"""A row of `sides` is one partition of one topic. A record's `place` is its side's id * SPAN + its offset: one integer
+key, so that a partition is one range of one tree."""
 
 _STATEMENTS = (
     """CREATE TABLE topics (
@@ -33,7 +34,7 @@ _STATEMENTS = (
 
 
 def has_tables(connection: sqlite3.Connection, name: str) -> bool:
-    """Whether this is a log; False for an empty database. Raises Refused for somebody else's."""
+    """Whether this is a log; False for an empty database. Raises Refused for another program's."""
     application: int = connection.execute("PRAGMA application_id").fetchone()[0]
     version: int = connection.execute("PRAGMA user_version").fetchone()[0]
     tables: int = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
@@ -50,7 +51,7 @@ def has_tables(connection: sqlite3.Connection, name: str) -> bool:
 
 
 def make_tables(connection: sqlite3.Connection, name: str) -> None:
-    """Make the tables, whole or not at all; nothing to do where another process was quicker."""
+    """Make the tables, whole or not at all; nothing to do where another process was first."""
     connection.execute("BEGIN IMMEDIATE")
     try:
         if not has_tables(connection, name):

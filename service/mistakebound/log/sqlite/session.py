@@ -6,7 +6,7 @@ There is no group to balance: the session owns every partition, in generation 1,
 import time
 from collections.abc import Iterable
 
-from mistakebound.core.records import INPUTS, Position, Record, Topic, Transaction
+from mistakebound.core.records import INPUTS, Position, Record, Topic, TopicPartition, Transaction
 from mistakebound.log.protocol import (
     Fenced,
     LogError,
@@ -18,7 +18,6 @@ from mistakebound.log.protocol import (
 )
 from mistakebound.log.sqlite import group, rows
 from mistakebound.log.sqlite.database import Database
-from mistakebound.log.sqlite.rows import Side
 
 _GENERATION = 1
 _SHORTEST_SLEEP_S = 0.001
@@ -29,15 +28,15 @@ class SqliteSession:
     """Newer sessions of the group fence it, whatever their slot. One thread at a time."""
 
     def __init__(
-        self, database: Database, name: str, slot: str, sides: dict[Side, int], partitions: int
+        self, database: Database, name: str, slot: str, ids: dict[TopicPartition, int], partitions: int
     ) -> None:
         self._database = database
         self._group = name
         self._slot = slot
-        self._sides = sides
+        self._ids = ids
         self._partitions = tuple(range(partitions))
-        self._next: dict[Side, int] = {}
-        self._paused: set[Side] = set()
+        self._next: dict[TopicPartition, int] = {}
+        self._paused: set[TopicPartition] = set()
         self._generation = 0  # until the first poll
         self._fence = f"{name}-worker"
         self._epoch = group.take_fence(database, self._fence)
@@ -60,29 +59,29 @@ class SqliteSession:
 
     def committed(self, partitions: Iterable[int]) -> dict[int, Position | None]:
         # Nothing to wait for: the predecessor's last commit ended before `join` could take the write lock.
-        return group.committed(self._database, self._group, self._sides, partitions)
+        return group.committed(self._database, self._group, self._ids, partitions)
 
     def seek(self, partition: int, examples: int, labels: int) -> None:
         for topic, offset in zip(INPUTS, (examples, labels), strict=True):
             at = self._input(topic, partition)
-            watermarks = rows.watermarks(self._database, [self._sides[at]])
-            rows.check_within(at, offset, *watermarks[self._sides[at]])
+            watermarks = rows.watermarks(self._database, [self._ids[at]])
+            rows.check_within(at, offset, *watermarks[self._ids[at]])
             self._next[at] = offset
 
-    def drained(self, sides: Iterable[Side]) -> set[Side]:
-        ends = self.ends(sides)
+    def drained(self, topic_partitions: Iterable[TopicPartition]) -> set[TopicPartition]:
+        ends = self.ends(topic_partitions)
         return {at for at, end in ends.items() if at in self._next and self._next[at] >= end}
 
-    def ends(self, sides: Iterable[Side]) -> dict[Side, int]:
-        asked = {at: self._sides[self._input(*at)] for at in sides}
+    def ends(self, topic_partitions: Iterable[TopicPartition]) -> dict[TopicPartition, int]:
+        asked = {at: self._ids[self._input(*at)] for at in topic_partitions}
         watermarks = rows.watermarks(self._database, asked.values())
-        return {at: watermarks[side][1] for at, side in asked.items()}
+        return {at: watermarks[side_id][1] for at, side_id in asked.items()}
 
-    def pause(self, sides: Iterable[Side]) -> None:
-        self._paused.update(self._input(*at) for at in sides)
+    def pause(self, topic_partitions: Iterable[TopicPartition]) -> None:
+        self._paused.update(self._input(*at) for at in topic_partitions)
 
-    def resume(self, sides: Iterable[Side]) -> None:
-        self._paused.difference_update(self._input(*at) for at in sides)
+    def resume(self, topic_partitions: Iterable[TopicPartition]) -> None:
+        self._paused.difference_update(self._input(*at) for at in topic_partitions)
 
     def commit(self, transaction: Transaction, generation: int) -> Receipt:
         if generation != self._generation:
@@ -91,8 +90,8 @@ class SqliteSession:
             with self._database.transaction() as connection:
                 held = connection.execute(*group.fence_query(self._fence)).fetchall()
                 group.check_fence(held, self._fence, self._epoch)
-                ends = rows.insert(connection, self._sides, transaction.outputs)
-                group.store(connection, self._group, self._sides, transaction.positions)
+                ends = rows.insert(connection, self._ids, transaction.outputs)
+                group.store(connection, self._group, self._ids, transaction.positions)
         except Fenced:
             raise
         except LogError as error:
@@ -103,9 +102,9 @@ class SqliteSession:
         self._next.clear()
         self._generation = 0
 
-    def _input(self, topic: Topic, partition: int) -> Side:
+    def _input(self, topic: Topic, partition: int) -> TopicPartition:
         at = (topic, partition)
-        if topic not in INPUTS or at not in self._sides:
+        if topic not in INPUTS or at not in self._ids:
             raise Refused(f"{topic}-{partition} is not an input of this worker (slot {self._slot!r})")
         return at
 
@@ -113,14 +112,14 @@ class SqliteSession:
         group.check_fence(self._database.rows(*group.fence_query(self._fence)), self._fence, self._epoch)
 
     def _fetch(self) -> list[Record]:
-        """What is there now: at most `rows.CHUNK_ROWS` records, fairly over the sides."""
-        active = {at: self._sides[at] for at in self._next if at not in self._paused}
+        """What is there now: at most `rows.CHUNK_ROWS` records, shared fairly among the inputs."""
+        active = {at: self._ids[at] for at in self._next if at not in self._paused}
         watermarks = rows.watermarks(self._database, active.values())
-        waiting: dict[Side, int] = {}
-        for at, side in active.items():
-            rows.check_within(at, self._next[at], *watermarks[side])
-            if watermarks[side][1] > self._next[at]:
-                waiting[at] = watermarks[side][1] - self._next[at]
+        waiting: dict[TopicPartition, int] = {}
+        for at, side_id in active.items():
+            rows.check_within(at, self._next[at], *watermarks[side_id])
+            if watermarks[side_id][1] > self._next[at]:
+                waiting[at] = watermarks[side_id][1] - self._next[at]
         found: list[Record] = []
         for at, share in _shares(waiting, rows.CHUNK_ROWS).items():
             start = self._next[at]
@@ -130,8 +129,8 @@ class SqliteSession:
         return found
 
 
-def _shares(waiting: dict[Side, int], total: int) -> dict[Side, int]:
-    """Split `total` evenly; what a side does not need goes to those that need more."""
+def _shares(waiting: dict[TopicPartition, int], total: int) -> dict[TopicPartition, int]:
+    """Split `total` evenly; what one input does not need goes to those that need more."""
     shares = {}
     for count, at in enumerate(sorted(waiting, key=waiting.__getitem__)):
         shares[at] = min(waiting[at], max(1, total // (len(waiting) - count)))

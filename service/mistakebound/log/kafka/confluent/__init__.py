@@ -1,17 +1,19 @@
-"""Kafka by way of librdkafka: what moves many records. An extra, `pip install 'mistakebound[confluent]'`.
+"""The client of `kafka+confluent://`: librdkafka does what grows with the stream. The only importer of
+`confluent_kafka`, an extra: `pip install 'mistakebound[confluent]'`.
 
-Topics, committed positions and watermarks are asked for as `mistakebound.log.kafka` does it; membership,
-transactions and reads by offset go through `confluent_kafka`, which only this package imports.
+Membership, transactions and reads by offset go through it; topics, committed positions and watermarks are
+asked for by kafka-python. Workers of either client may share a group.
 """
 
-from mistakebound.log.kafka.confluent.log import ConfluentLog
+from mistakebound.log.kafka.confluent.client import ConfluentClient
+from mistakebound.log.kafka.log import KafkaLog
 from mistakebound.log.protocol import Log
 from mistakebound.settings import Settings
 
 
 def open_log(settings: Settings) -> Log:
     """Connect to the brokers of `log.url`. Raises Unreachable, Refused, Misconfigured."""
-    return ConfluentLog(settings)
+    return KafkaLog(settings, ConfluentClient)
 
 
-__all__ = ["ConfluentLog", "open_log"]
+__all__ = ["open_log"]

@@ -1,11 +1,14 @@
 """librdkafka's errors in the log's own words."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from confluent_kafka import KafkaError, KafkaException
 
 from mistakebound.log.protocol import LogError, OffsetLost, Refused, Unreachable
+
+Errors = Callable[[KafkaError], None]
+"""What a client calls with errors that belong to no call."""
 
 FENCED = frozenset(
     {
@@ -25,7 +28,7 @@ STALE = frozenset(
 PASSING = frozenset({KafkaError._TRANSPORT, KafkaError._ALL_BROKERS_DOWN, KafkaError._TIMED_OUT})
 """The client goes on by itself; deadlines are ours."""
 _LOST = frozenset({KafkaError._AUTO_OFFSET_RESET, KafkaError.OFFSET_OUT_OF_RANGE})
-_TURNED_AWAY = frozenset({KafkaError._AUTHENTICATION, KafkaError._SSL, KafkaError.SASL_AUTHENTICATION_FAILED})
+AUTH_REFUSED = frozenset({KafkaError._AUTHENTICATION, KafkaError._SSL, KafkaError.SASL_AUTHENTICATION_FAILED})
 _DENIED = frozenset(
     {
         KafkaError.TOPIC_AUTHORIZATION_FAILED,
@@ -44,7 +47,7 @@ def in_our_words(doing: str, error: KafkaError) -> LogError:
     code = error.code()
     if code in _LOST:
         return OffsetLost(f"{doing}: {error.str()}; records were deleted, or the topic was made anew")
-    if code in _TURNED_AWAY:
+    if code in AUTH_REFUSED:
         return Unreachable(
             f"{doing}: {error.str()}; correct kafka.security_protocol, the kafka.ssl_* and kafka.sasl_* options"
         )

@@ -1,29 +1,29 @@
-"""Membership of the group by way of librdkafka. The guarantees are those of `mistakebound.log.kafka.session`.
+"""Membership of the group by way of librdkafka.
 
-The group's assignment and what the client fetches are two things: an assignment is answered with an empty
-list, and only what `seek` has placed is handed to the client, at once by the next `poll`. So nothing is
-ever delivered from a place that was not asked for.
+The guarantees are those of `mistakebound.log.kafka.kafka_python.session`. What the group assigns and what the
+client fetches are two things: the client answers an assignment with an empty list, and is given only what `seek`
+has placed, all at once by the next `poll`. So nothing is ever delivered from an offset that was not asked for.
 """
 
 import time
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from confluent_kafka import Consumer, KafkaError, TopicPartition
+from confluent_kafka import Consumer, KafkaError
+from confluent_kafka import TopicPartition as PartitionOffset
 
-from mistakebound.core.records import INPUTS, Position, Record, Topic, Transaction
-from mistakebound.log.kafka.confluent.clients import Clients
-from mistakebound.log.kafka.confluent.errors import PASSING, in_our_words, translated
-from mistakebound.log.kafka.confluent.read import consume, record_of
-from mistakebound.log.kafka.confluent.transact import Writer
-from mistakebound.log.kafka.connect import Names
-from mistakebound.log.kafka.session import STUCK_S, check_topics, must_fit, parted
-from mistakebound.log.kafka.watchdog import Watchdog
-from mistakebound.log.protocol import LogError, Polled, Receipt, StaleGeneration
+from mistakebound.core.records import INPUTS, Position, Record, TopicPartition, Transaction
+from mistakebound.log.kafka.confluent.errors import PASSING, Errors, in_our_words, translated
+from mistakebound.log.kafka.confluent.fetch import consume, record_of
+from mistakebound.log.kafka.kafka_python.cluster import Cluster
+from mistakebound.log.kafka.membership import check_together, check_topics, check_transaction
+from mistakebound.log.kafka.names import BrokerPartition
+from mistakebound.log.kafka.write import Writer
+from mistakebound.log.protocol import LogError, Polled, Receipt, StaleGeneration, TopicDescription
 
-Side = tuple[Topic, int]
 METADATA_BYTES = 4_095
 """One less than a broker takes: the client sends a zero byte along."""
+STUCK_S = 90.0
 LOOK_S = 30.0
 SLICE_S = 0.1
 
@@ -32,39 +32,30 @@ class ConfluentSession:
     """One process's membership, with its transactional writer. Not thread-safe."""
 
     def __init__(
-        self,
-        clients: Clients,
-        names: Names,
-        partitions: int,
-        slot: str,
-        writer: Writer,
-        watchdog: Watchdog,
-        positions: Any,
-        ends: Any,
-        topics: Any,
-        leave: Callable[[str], None],
+        self, make: Callable[[Errors], Consumer], cluster: Cluster, partitions: int, writer: Writer
     ) -> None:
-        """`positions`, `ends` and `topics` ask the broker, as the log does for everybody; `leave` has it remove
-        a member from the group, by another connection."""
-        self._names = names
+        """`make` makes the group's member, not yet subscribed, with this listener for errors."""
+        self._names = cluster.names
+        self._observer = cluster.observer
+        self._admin = cluster.admin
+        self._watchdog = cluster.watchdog
         self._partitions = partitions
         self._writer = writer
-        self._watchdog = watchdog
-        self._ask_positions, self._ask_ends, self._ask_topics = positions, ends, topics
-        self._leave, self._joining = leave, True
+        self._joining = True
         self._generation = self._count = 0
         self._member: Any = None
-        self._assigned: frozenset[tuple[str, int]] = frozenset()
+        self._assigned: frozenset[BrokerPartition] = frozenset()
         self._owned: tuple[int, ...] = ()
-        self._placed: dict[tuple[str, int], int] = {}
-        """Next offset of each side that the client fetches, or is about to."""
+        self._next: dict[BrokerPartition, int] = {}
+        """The next offset of what the client fetches, or is about to."""
         self._to_assign = False
-        self._paused: set[tuple[str, int]] = set()
+        self._paused: set[BrokerPartition] = set()
         self._failed: KafkaError | None = None
         self._looked_s = time.monotonic()
-        self._ids = {name: each.id for name, each in topics().items()}
-        self._inputs = [names.to_broker[topic] for topic in INPUTS]
-        self._consumer: Any = clients.member(slot, self._note)
+        self._inputs = [self._names.to_broker[topic] for topic in INPUTS]
+        self._ids = {each.name: each.id for each in self._described()}
+        self._observer.watch(partitions)
+        self._consumer: Any = make(self._note)
         """A Consumer, whose stubs promise more than it keeps: before its first join it has no member id."""
         self._consumer.subscribe(
             self._inputs, on_assign=self._on_assign, on_revoke=self._on_revoke, on_lost=self._on_revoke
@@ -72,21 +63,21 @@ class ConfluentSession:
 
     # --- what the group says, inside a poll -------------------------------------------------------
 
-    def _on_assign(self, consumer: Consumer, places: list[TopicPartition]) -> None:
+    def _on_assign(self, consumer: Consumer, assigned: list[PartitionOffset]) -> None:
         consumer.assign([])
-        self._assigned = frozenset((each.topic, each.partition) for each in places)
+        self._assigned = frozenset((each.topic, each.partition) for each in assigned)
         # The generation's own, kept: read later, it might be a fresher one, or that of no member at all,
         # and the broker would take both.
         self._member = consumer.consumer_group_metadata()
         self._joining = False
         self._count += 1
 
-    def _on_revoke(self, consumer: Consumer, _: list[TopicPartition]) -> None:
+    def _on_revoke(self, consumer: Consumer, _: list[PartitionOffset]) -> None:
         consumer.unassign()
         self._joining = True
 
     def _note(self, error: KafkaError) -> None:
-        if error.fatal() or error.code() in _TURNED_AWAY:
+        if error.fatal() or error.code() in _AUTH_REFUSED:
             self._failed = error
 
     # --- the protocol -----------------------------------------------------------------------------
@@ -116,59 +107,46 @@ class ConfluentSession:
     def committed(self, partitions: Iterable[int]) -> dict[int, Position | None]:
         """Committed positions, after every transaction that was open on them has ended."""
         self._writer.settle()
-        found: dict[int, Position | None] = self._ask_positions(sorted(partitions))
-        return found
+        return self._observer.positions(sorted(partitions))
 
     def seek(self, partition: int, examples: int, labels: int) -> None:
         """Read both inputs of an owned partition from these offsets on."""
         if partition not in self._owned:
             raise StaleGeneration(f"partition {partition} is not owned; poll again")
         for name, offset in zip(self._inputs, (examples, labels), strict=True):
-            self._placed[name, partition] = offset
+            self._next[name, partition] = offset
         self._to_assign = True
 
-    def drained(self, sides: Iterable[Side]) -> set[Side]:
-        """Those sides whose position has reached the last stable offset, as the broker says now."""
-        known = {side: self._placed.get(self._place(side)) for side in sides}
-        asked = [side for side, position in known.items() if position is not None]
+    def drained(self, topic_partitions: Iterable[TopicPartition]) -> set[TopicPartition]:
+        """Those whose position has reached the last stable offset, as the broker says now."""
+        known = {each: self._next.get(self._at_broker(each)) for each in topic_partitions}
+        asked = [each for each, position in known.items() if position is not None]
         ends = self.ends(asked) if asked else {}
-        return {side for side in asked if side in ends and (known[side] or 0) >= ends[side]}
+        return {each for each in asked if each in ends and (known[each] or 0) >= ends[each]}
 
-    def ends(self, sides: Iterable[Side]) -> dict[Side, int]:
-        """Last stable offset of each side, as the broker says now."""
-        found: dict[Side, int] = self._ask_ends(sides)
-        return found
+    def ends(self, topic_partitions: Iterable[TopicPartition]) -> dict[TopicPartition, int]:
+        """Last stable offset of each, as the broker says now."""
+        return self._observer.ends(topic_partitions)
 
-    def pause(self, sides: Iterable[Side]) -> None:
-        """Stop delivering these sides; their position stays."""
-        places = {self._place(side) for side in sides}
-        self._paused |= places
-        self._consumer.pause(self._fetched(places))
+    def pause(self, topic_partitions: Iterable[TopicPartition]) -> None:
+        """Stop delivering these; their position stays."""
+        paused = {self._at_broker(each) for each in topic_partitions}
+        self._paused |= paused
+        self._consumer.pause(self._fetched(paused))
 
-    def resume(self, sides: Iterable[Side]) -> None:
-        """Deliver these sides again."""
-        places = {self._place(side) for side in sides}
-        self._paused -= places
-        self._consumer.resume(self._fetched(places))
+    def resume(self, topic_partitions: Iterable[TopicPartition]) -> None:
+        """Deliver these again."""
+        resumed = {self._at_broker(each) for each in topic_partitions}
+        self._paused -= resumed
+        self._consumer.resume(self._fetched(resumed))
 
     def commit(self, transaction: Transaction, generation: int) -> Receipt:
         """Write outputs and positions in one transaction of `generation`.
 
         Raises StaleGeneration, Fenced, TransactionFailed.
         """
-        if generation != self._generation or generation != self._count:
-            raise StaleGeneration(f"the transaction is of generation {generation}, now is {self._generation}")
-        if transaction.outputs and not transaction.positions:
-            raise ValueError("a transaction with outputs needs positions: they are what fences it")
-        positions: dict[tuple[str, int], tuple[int, str]] = {}
-        for partition, position in transaction.positions.items():
-            if partition not in self._owned:
-                raise StaleGeneration(f"partition {partition} is not owned in generation {generation}")
-            must_fit(partition, position.metadata, METADATA_BYTES)
-            examples, labels = self._inputs
-            positions[examples, partition] = position.examples, position.metadata
-            positions[labels, partition] = position.labels, ""
-        return Receipt(self._writer.write(transaction.outputs, positions, self._member))
+        check_transaction(transaction, generation, self._count, self._owned, METADATA_BYTES)
+        return Receipt(self._writer.write(transaction.outputs, transaction.positions, self._member))
 
     def close(self, timeout_s: float) -> None:
         """Leave the group and release the writer."""
@@ -178,51 +156,51 @@ class ConfluentSession:
             self._consumer.close()
             self._joining = False
             if member:
-                # While a join is not answered, the broker takes nothing else on that connection, a leave neither.
-                # Removed before it was closed, the client would join once more.
-                self._leave(member)
+                # While a join is not answered, the broker takes nothing else on that connection, not even a leave.
+                # Removed before it is closed, the client would join once more.
+                self._admin.remove(member)
 
     # --- inside -----------------------------------------------------------------------------------
 
     def _take(self, message: Any, records: list[Record], doing: str) -> None:
         error = message.error()
-        place = message.topic(), message.partition()
+        at = message.topic(), message.partition()
         if error is None:
-            if place in self._placed and place not in self._paused:
+            if at in self._next and at not in self._paused:
                 records.append(record_of(self._names, message))
-                self._placed[place] = message.offset() + 1
+                self._next[at] = message.offset() + 1
         elif error.code() == KafkaError._PARTITION_EOF:
-            if place in self._placed:
-                self._placed[place] = max(self._placed[place], message.offset())
+            if at in self._next:
+                self._next[at] = max(self._next[at], message.offset())
         elif not error.retriable() and error.code() not in PASSING:
             raised: LogError = in_our_words(doing, error)
             raise raised
 
     def _assign(self) -> None:
         self._to_assign = False
-        self._consumer.assign([TopicPartition(*place, offset) for place, offset in self._placed.items()])
+        self._consumer.assign([PartitionOffset(*at, offset) for at, offset in self._next.items()])
         # librdkafka remembers what was paused beyond an assignment.
-        self._consumer.resume(self._fetched(self._placed.keys() - self._paused))
+        self._consumer.resume(self._fetched(self._next.keys() - self._paused))
         self._consumer.pause(self._fetched(self._paused))
 
-    def _fetched(self, places: set[tuple[str, int]]) -> list[TopicPartition]:
-        # What is placed and not yet assigned is paused when it is; the rest the client does not know.
-        return [] if self._to_assign else [TopicPartition(*place) for place in places & self._placed.keys()]
+    def _fetched(self, wanted: set[BrokerPartition]) -> list[PartitionOffset]:
+        # What waits to be assigned is paused when it is; the rest the client does not know.
+        return [] if self._to_assign else [PartitionOffset(*each) for each in wanted & self._next.keys()]
 
     def _adopt(self) -> None:
         self._generation = self._count
         owned = [{p for name, p in self._assigned if name == wanted} for wanted in self._inputs]
         if max(owned[0] | owned[1], default=0) >= self._partitions:
             self._look_at_topics()
-        if owned[0] != owned[1]:
-            raise parted(*owned)
+        check_together(*owned)
         self._owned = tuple(sorted(owned[0]))
-        self._placed.clear()
+        self._next.clear()
         self._paused.clear()
         self._to_assign = False
 
-    def _place(self, side: Side) -> tuple[str, int]:
-        return self._names.to_broker[side[0]], side[1]
+    def _at_broker(self, topic_partition: TopicPartition) -> BrokerPartition:
+        topic, partition = topic_partition
+        return self._names.to_broker[topic], partition
 
     def _check_topics(self) -> None:
         if time.monotonic() - self._looked_s >= LOOK_S:
@@ -230,9 +208,12 @@ class ConfluentSession:
 
     def _look_at_topics(self) -> None:
         self._looked_s = time.monotonic()
-        found = self._ask_topics()
-        counts = {name: each.partitions for name, each in found.items()}
-        check_topics(counts, self._partitions, {name: each.id for name, each in found.items()}, self._ids)
+        found = self._described()
+        counts = {each.name: each.partitions for each in found}
+        check_topics(counts, self._partitions, {each.name: each.id for each in found}, self._ids)
+
+    def _described(self) -> list[TopicDescription]:
+        return [each for each in self._admin.describe(INPUTS).values() if each is not None]
 
 
-_TURNED_AWAY = frozenset({KafkaError._AUTHENTICATION, KafkaError._SSL})
+_AUTH_REFUSED = frozenset({KafkaError._AUTHENTICATION, KafkaError._SSL})

@@ -17,24 +17,8 @@ from mistakebound.log.protocol import Fenced, Log, Refused, TransactionFailed, U
 from mistakebound.log.sqlite.database import Database
 from mistakebound.log.sqlite.log import SqliteLog
 from mistakebound.log.sqlite.schema import make_tables
-from mistakebound.settings import LogSettings, Settings
+from tests.log.sqlite.conftest import settings
 from tests.log.support.worker import Worker, example, values
-
-
-def settings(path: Path) -> Settings:
-    return Settings(log=LogSettings(url=f"sqlite:{path}"))
-
-
-@pytest.fixture
-def path(tmp_path: Path) -> Path:
-    return tmp_path / "log.db"
-
-
-@pytest.fixture
-def log(path: Path) -> Iterator[Log]:
-    with open_log(settings(path)) as log:
-        log.create_topics(2, {})
-        yield log
 
 
 def test_the_fenced_learn_it_from_poll(log: Log) -> None:

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from kafka import TopicPartition
+from kafka import TopicPartition as BrokerPartition
 from kafka.errors import KafkaError
 
 from mistakebound.core.records import Outgoing
@@ -20,7 +20,7 @@ def send(producer: Any, name: str, record: Outgoing) -> Any:
 
 
 class HeadersWithNulls(list[Any]):
-    """Counts as empty: of a list that does not, the client adds up the lengths, where a null fails."""
+    """Counts as empty: the client would add up the lengths in any other list, and fail at a null."""
 
     def __bool__(self) -> bool:
         return False
@@ -32,13 +32,13 @@ def _send_with_nulls(producer: Any, name: str, record: Outgoing, headers: list[A
     producer.partitions_for(name)
     given = record.partition if record.partition >= 0 else None
     partition = producer._partition(name, given, record.key, record.value, record.key, record.value)
-    place = TopicPartition(name, partition)
+    broker_partition = BrokerPartition(name, partition)
     producer._ensure_valid_record_size(producer._estimate_size_in_bytes(record.key, record.value, headers))
     manager = producer._transaction_manager
     if manager.is_transactional():
-        manager.maybe_add_partition_to_transaction(place)
+        manager.maybe_add_partition_to_transaction(broker_partition)
     future, full, new, _ = producer._accumulator.append(
-        place, record.timestamp_ms, record.key, record.value, HeadersWithNulls(headers)
+        broker_partition, record.timestamp_ms, record.key, record.value, HeadersWithNulls(headers)
     )
     if full or new:
         producer._sender.wakeup()
@@ -52,6 +52,6 @@ def discard(producer: Any) -> None:
     try:
         producer.close(timeout=0)
     except KafkaError:
-        # What was unsent cannot be flushed any more, and the client's clean-up at exit would try again.
+        # Unsent records cannot be flushed any more, and the client's clean-up at exit would try again.
         producer._unregister_cleanup()
         producer._closed = True

@@ -1,33 +1,15 @@
 """Seeds on a real broker: one transaction with the positions, and a worker that goes on from them."""
 
-import time
-
-import pytest
-
 from mistakebound.core.messages.schema import Epoch, Update, read_update
-from mistakebound.core.records import Outgoing
 from mistakebound.core.replay.replay import Row, replay_rows
 from mistakebound.settings import Settings
 from mistakebound.worker.assignment import fold_updates
 from mistakebound.worker.epochs.seeding import execute, planned
-from tests.worker.support.working import Run, opened, settings_for, stream
+from tests.log.kafka.end_to_end.conftest import inputs
+from tests.worker.support.working import Run, opened
 
 PATIENCE_S = 60.0
 ROWS = [Row(f"i{n}", {"a": n % 5 - 2.0, f"b{n % 3}": 1.0}, n % 7 < 3) for n in range(40)]
-
-
-@pytest.fixture
-def settings(kafka_bootstrap: str) -> Settings:
-    return settings_for(f"kafka://{kafka_bootstrap}", labels={"max_delay": 1_000_000})
-
-
-def inputs(count: int, *, first: int = 0) -> list[Outgoing]:
-    """Of the last hour: a broker deletes what is older than its retention."""
-    begun_ms = round(time.time() * 1000) - 3_600_000
-    return [
-        each._replace(timestamp_ms=begun_ms + (each.timestamp_ms or 0))
-        for each in stream(count, partitions=2, first=first)
-    ]
 
 
 def test_a_log_is_seeded_before_and_between_work(settings: Settings) -> None:

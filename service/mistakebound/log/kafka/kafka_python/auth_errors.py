@@ -1,11 +1,11 @@
-"""Why a broker does not let a client in: kafka-python tries again and again, and forgets the reason.
+"""Why a broker refuses a client: kafka-python keeps retrying, and forgets the reason.
 
 Guarantees:
 
 1. The reason of every failed connection is kept, by the address that failed.
-2. Once every address of `log.url` has turned the client away for a reason that does not pass by itself
-   (a certificate, a password), the client's making fails at once with `AuthRefused`, in words that name
-   the setting and the remedy. Anything else is tried until the time is over.
+2. Once every address of `log.url` has refused the client for a reason that does not pass by itself
+   (a certificate, a password), making the client fails at once with `AuthRefused`, in words that name
+   the setting and the remedy. Anything else is retried until the time is up.
 """
 
 import ssl
@@ -34,7 +34,7 @@ _REVOKED = 23
 
 
 class AuthRefused(KafkaError):  # type: ignore[misc]
-    """Every broker asked has refused this client, for a reason that only a change of settings mends."""
+    """Every broker asked has refused this client, for a reason that only other settings can remove."""
 
 
 class _Plain(KafkaTCPTransport):  # type: ignore[misc]
@@ -48,7 +48,7 @@ class _Tls(KafkaSSLTransport):  # type: ignore[misc]
 
 
 def _answer_first(received: bytes, error: Any) -> tuple[bytes, Any]:
-    # A broker says why, and hangs up: the client would drop an answer that is read together with the end.
+    # A broker says why and hangs up: the client would drop an answer that it reads together with the end.
     return received, None if received else error
 
 
@@ -61,11 +61,11 @@ class Noting(KafkaConnectionManager):  # type: ignore[misc]
         self.last = ""
         """The newest reason that may pass by itself; empty for none."""
         self._servers = self.cluster.bootstrap_brokers()
-        # kafka-python picks one by chance, and where it must not be asked yet, waits instead of asking another.
+        # kafka-python picks a server at random, and waits for it while it must not be asked yet, instead of asking another.
         self.cluster.bootstrap_brokers = partial(_askable, weakref.proxy(self), self._servers)
 
     async def _build_transport(self, node: Any, timeout_at: Any = None) -> Any:
-        # As kafka-python does it, but that a failed handshake leaves no open socket behind.
+        # As kafka-python does it, except that a failed handshake leaves no open socket behind.
         options, proxy = self.config["socket_options"], self.config["proxy_url"]
         plain = await create_connection(
             self._net, node.host, node.port, options, proxy_url=proxy, timeout_at=timeout_at
@@ -95,8 +95,8 @@ class Noting(KafkaConnectionManager):  # type: ignore[misc]
         return connection
 
     def maybe_raise_auth_failure(self, node_id: Any) -> None:
-        # Asked before each connection. One server of several may be mended at this moment: not before all
-        # have refused is there no way in.
+        # Asked before each connection. One server of several may just be under repair: only when all have refused
+        # is there no way in.
         everywhere = all(server.node_id in self._reasons for server in self._servers)
         if everywhere and self.cluster.is_bootstrap(node_id):
             raise AuthRefused(self._reasons[node_id])
@@ -161,19 +161,19 @@ def refusal(error: BaseException) -> str | None:
 
 
 def _unverified(error: ssl.SSLCertVerificationError) -> str:
-    told = f"the broker's certificate does not pass ({error.verify_message.rstrip('.')}); "
+    problem = f"the broker's certificate does not pass ({error.verify_message.rstrip('.')}); "
     if error.verify_code in _OTHER_NAME:
-        return told + (
+        return problem + (
             "name the broker in log.url, and it itself in its advertised.listeners, as its certificate does, "
             "or give it a certificate for this name"
         )
     if error.verify_code in _EXPIRED:
-        return told + "renew the broker's certificate, or set this machine's clock"
+        return problem + "renew the broker's certificate, or set this machine's clock"
     if error.verify_code == _REVOKED:
-        return told + "it was revoked by the list in kafka.ssl_crlfile; give the broker another"
+        return problem + "it was revoked by the list in kafka.ssl_crlfile; give the broker another"
     if error.verify_code in _CRL:
-        return told + "renew the list in kafka.ssl_crlfile"
-    return told + "name in kafka.ssl_cafile the authority that signed it"
+        return problem + "renew the list in kafka.ssl_crlfile"
+    return problem + "name in kafka.ssl_cafile the authority that signed it"
 
 
 def _alert(reason: str) -> str:

@@ -5,7 +5,7 @@ import time
 from pathlib import Path
 
 from tests.commands.support.command_line import ok
-from tests.log.kafka.test_sharing import owned, until, working
+from tests.log.kafka.end_to_end.test_sharing import owned, until, working
 from tests.worker.support.working import opened, settings_for, stream
 
 

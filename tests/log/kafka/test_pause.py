@@ -1,4 +1,4 @@
-"""A side that was paused, on both clients of Kafka."""
+"""An input that was paused, on both clients of Kafka."""
 
 import time
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""From settings to clients: what a client is told, and what it means when none can be made.
+"""From settings to clients: which options each gets, and what it means when one cannot be made.
 
 Guarantees:
 
@@ -6,55 +6,36 @@ Guarantees:
 2. All options that the user may give (`options.py`: TLS, SASL, buffers ...) reach every client that
    knows them.
 3. A wrong address or a silent broker is an `Unreachable` that names it, within `bootstrap_timeout_ms`; a
-   broker that turns us away is one that says why, at once.
+   broker that refuses us is one that says why, at once.
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import kafka.errors as kafka_errors
 import kafka.record.util
-from kafka import KafkaAdminClient, KafkaConsumer, KafkaProducer, TopicPartition
+from kafka import KafkaAdminClient, KafkaConsumer, KafkaProducer
+from kafka import TopicPartition as BrokerPartition
 from kafka.coordinator.assignors.range import RangePartitionAssignor
 
-from mistakebound.core.records import TOPICS, Topic
-from mistakebound.log.kafka.auth_errors import AuthRefused, noting_client
-from mistakebound.log.kafka.options import checked
+from mistakebound.core.records import Topic
+from mistakebound.log.kafka import limits
+from mistakebound.log.kafka.kafka_python.auth_errors import AuthRefused, noting_client
+from mistakebound.log.kafka.kafka_python.options import checked
+from mistakebound.log.kafka.names import Names
 from mistakebound.log.protocol import Misconfigured, Refused, Unreachable
 from mistakebound.settings import Settings
 
 SCHEME = "kafka://"
 CONFLUENT = "kafka+confluent://"
 """The same brokers by way of librdkafka."""
-REQUEST_MS = 5_000
-DELIVERY_MS = 8_000
-TRANSACTION_MS = 10_000
-"""In this order: a batch is given up before the broker would abort the transaction around it."""
 
 Client = Callable[..., Any]
 
 
-@dataclass(frozen=True, slots=True)
-class Names:
-    """Logical topics and their names on the broker, both ways."""
-
-    to_broker: Mapping[Topic, str]
-    to_logical: Mapping[str, Topic]
-
-    @classmethod
-    def of(cls, settings: Settings) -> "Names":
-        """Raise Refused where two logical topics share one name."""
-        to_broker: dict[Topic, str] = {topic: settings.topic_name(topic) for topic in TOPICS}
-        to_logical = {name: topic for topic, name in to_broker.items()}
-        if len(to_logical) < len(to_broker):
-            listed = ", ".join(f"{topic}={name}" for topic, name in to_broker.items())
-            raise Refused(f"topics must have names of their own; `topics.*` gives {listed}")
-        return cls(to_broker, to_logical)
-
-    def at(self, topic: Topic, partition: int) -> TopicPartition:
-        """The broker's name of one partition."""
-        return TopicPartition(self.to_broker[topic], partition)
+def broker_partition(names: Names, topic: Topic, partition: int) -> BrokerPartition:
+    """The broker's name of one partition, as kafka-python takes it."""
+    return BrokerPartition(names.to_broker[topic], partition)
 
 
 class Connection:
@@ -102,7 +83,7 @@ class Connection:
         ours = {
             **_WRITING,
             "transactional_id": transactional_id,
-            "transaction_timeout_ms": TRANSACTION_MS,
+            "transaction_timeout_ms": limits.TRANSACTION_MS,
             # The broker still writes the last transaction's markers when the next one begins; the
             # client then waits one whole backoff: 100 ms by default.
             "retry_backoff_ms": 5,
@@ -123,7 +104,7 @@ class Connection:
         return int(self.given.get("max_request_size", KafkaProducer.DEFAULT_CONFIG["max_request_size"]))
 
     def options(self, client: Client, ours: Mapping[str, Any]) -> dict[str, Any]:
-        """All that `client` is told: our defaults, then the user's options, then what is guarded."""
+        """All options of `client`: our defaults, then the user's options, then what is guarded."""
         known: Mapping[str, Any] = client.DEFAULT_CONFIG  # type: ignore[attr-defined]
         given = {name: value for name, value in self.given.items() if name in known}
         everywhere = {"bootstrap_servers": self.servers, "bootstrap_timeout_ms": 10_000}
@@ -131,7 +112,7 @@ class Connection:
 
     def _make(self, client: Client, ours: Mapping[str, Any]) -> Any:
         options = self.options(client, ours)
-        # A client whose making fails leaves its sockets and its thread behind, and we ask again and again
+        # A client that fails while it is made leaves its sockets and its thread behind, and we try again and again
         # while a broker is away.
         started: list[Any] = []
 
@@ -179,8 +160,8 @@ _WRITING: Mapping[str, Any] = {
     "enable_idempotence": True,
     "allow_auto_create_topics": False,
     "batch_size": 262_144,
-    "request_timeout_ms": REQUEST_MS,
-    "delivery_timeout_ms": DELIVERY_MS,
+    "request_timeout_ms": limits.REQUEST_MS,
+    "delivery_timeout_ms": limits.DELIVERY_MS,
     "max_block_ms": 30_000,
 }
 

@@ -18,11 +18,11 @@ from tests.log.support.worker import PATIENCE_S
 def test_an_open_transaction_is_waited_for_and_named(make_log, start) -> None:
     """A read up to the high watermark does not end below it: it fails, naming topic and partition."""
     log = make_log()
-    producer = log._connection.transactional("someone-else")
+    producer = log._cluster.connection.transactional("someone-else")
     try:
         producer.init_transactions()
         producer.begin_transaction()
-        producer.send(log._names.to_broker["updates"], b"open", partition=1)
+        producer.send(log._cluster.names.to_broker["updates"], b"open", partition=1)
         producer.flush()
 
         with pytest.raises(Unreachable, match=r"updates-1.*a transaction is open"):

@@ -17,9 +17,10 @@ from kafka.errors import (
 from kafka.protocol.consumer import OffsetSpec
 
 from mistakebound.core.records import TOPICS, Topic
-from mistakebound.log.kafka.auth_errors import refusal
-from mistakebound.log.kafka.connect import Connection, Names
-from mistakebound.log.kafka.errors import denied, translated
+from mistakebound.log.kafka.kafka_python.auth_errors import refusal
+from mistakebound.log.kafka.kafka_python.connect import Connection, broker_partition
+from mistakebound.log.kafka.kafka_python.errors import denied, translated
+from mistakebound.log.kafka.names import Names
 from mistakebound.log.kafka.watchdog import Watchdog
 from mistakebound.log.protocol import Refused, TopicDescription
 
@@ -67,7 +68,7 @@ class Admin:
         return {topic: self._description(topics.get(topic), configs) for topic in wanted}
 
     def create_topics(self, partitions: int, config: Mapping[Topic, Mapping[str, str]]) -> list[str]:
-        """Create what is missing, with record times as written and `updates` kept for ever."""
+        """Create what is missing, with record times as written and `updates` kept forever."""
         there = self._topics()
         wanted = {
             self._names.to_broker[topic]: {
@@ -104,7 +105,7 @@ class Admin:
             return
 
     def remove(self, member: str) -> None:
-        """Have a member leave the group that cannot say so itself. Where that fails, its session times out."""
+        """Remove a member that cannot leave the group itself. Where that fails, its session times out."""
         with suppress(KafkaError):
             self._remove([member])
 
@@ -125,8 +126,8 @@ class Admin:
         self._client.close()
 
     def _ask(self, doing: str, call: Callable[[], Any], *rights: str) -> Any:
-        # This client, unlike the others, gives up at once while it is not connected, or knows a leader by its
-        # number alone.
+        # Unlike the others, this client gives up at once while it is not connected, or while it knows a leader
+        # by its number alone.
         end = time.monotonic() + CONNECT_S
         with self._watchdog.limit(CALL_S, doing), translated(doing, *rights):
             while True:
@@ -140,7 +141,7 @@ class Admin:
     def _topics(self, wanted: Sequence[Topic] = TOPICS) -> dict[Topic, Any]:
         names = [self._names.to_broker[topic] for topic in wanted]
         found = self._ask("look up the topics", partial(self._client.describe_topics, names))
-        # To whom may not see a topic the broker does not say whether there is one.
+        # The broker does not tell those who may not see a topic whether it exists.
         unseen = [each["name"] for each in found if each["error_code"] == TopicAuthorizationFailedError.errno]
         if unseen:
             right = f"Describe on topic {', '.join(unseen)} (Read and Write include it)"
@@ -157,8 +158,8 @@ class Admin:
         return TopicDescription(name, str(found.get("topic_id", "")), len(found["partitions"]), config)
 
     def _offset(self, topic: Topic, partition: int, spec: Any) -> int:
-        place = self._names.at(topic, partition)
-        ask = partial(self._client.list_partition_offsets, {place: spec}, timeout_ms=10_000)
-        doing = f"ask for the ends of {place.topic}-{partition}"
-        answer = self._ask(doing, ask, f"Describe on topic {place.topic}")
-        return int(answer[place].offset)
+        asked = broker_partition(self._names, topic, partition)
+        ask = partial(self._client.list_partition_offsets, {asked: spec}, timeout_ms=10_000)
+        doing = f"ask for the ends of {asked.topic}-{partition}"
+        answer = self._ask(doing, ask, f"Describe on topic {asked.topic}")
+        return int(answer[asked].offset)

@@ -26,10 +26,10 @@ def _varint(number: int) -> bytes:
     return _SMALL[number] if 0 <= number < len(_SMALL) else _spell(number)
 
 
-def encoded(place: int, delay_ms: int, record: Outgoing) -> bytes:
-    """One record as it stands in a batch, at this place and so long after the first one."""
+def encoded(index: int, delay_ms: int, record: Outgoing) -> bytes:
+    """One record as it stands in a batch, at this index and so many ms after the first one."""
     key, value, headers = record.key, record.value, record.headers
-    front = b"\0" + _varint(delay_ms) + _varint(place) + _text(key)
+    front = b"\0" + _varint(delay_ms) + _varint(index) + _text(key)
     size = _NULL if value is None else _varint(len(value))
     back = _varint(len(headers))
     for name, content in headers:
@@ -53,7 +53,7 @@ def decoded(topic: Topic, partition: int, batch: Any) -> Iterator[Record]:
             size, at = _number(buffer, at)
             end = at + size
             delay, at = _number(buffer, at + 1)  # behind the attributes, of which there are none yet
-            place, at = _number(buffer, at)
+            index, at = _number(buffer, at)
             key, at = _content(buffer, at)
             value, at = _content(buffer, at)
             count, at = _number(buffer, at)
@@ -64,10 +64,10 @@ def decoded(topic: Topic, partition: int, batch: Any) -> Iterator[Record]:
                 headers += (((name or b"").decode(), content),)
             if at != end:
                 raise CorruptRecordError(
-                    f"the record at offset {base + place} is of another size than it says"
+                    f"the record at offset {base + index} is of another size than it says"
                 )
             stamp = first + delay if appended is None else appended
-            yield Record(topic, partition, base + place, stamp, key, value, headers)
+            yield Record(topic, partition, base + index, stamp, key, value, headers)
     except (IndexError, ValueError) as error:
         if isinstance(error, UnicodeDecodeError):
             raise

@@ -18,25 +18,12 @@ from mistakebound.log.protocol import Log, Refused, StaleGeneration
 from mistakebound.settings import Settings
 from mistakebound.worker.epochs.reset import execute, planned
 from tests.commands.support.command_line import start
-from tests.log.kafka.test_sharing import owned, until, working
-from tests.worker.support.working import Run, altered, only_takes_over, opened, settings_for, stream
+from tests.log.kafka.end_to_end.conftest import inputs
+from tests.log.kafka.end_to_end.test_sharing import owned, until, working
+from tests.worker.support.working import Run, altered, only_takes_over, opened
 
 PATIENCE_S = 60.0
 WINNOW = {"kind": "winnow"}
-
-
-@pytest.fixture
-def settings(kafka_bootstrap: str) -> Settings:
-    return settings_for(f"kafka://{kafka_bootstrap}", labels={"max_delay": 1_000_000})
-
-
-def inputs(count: int, *, first: int = 0) -> list[Outgoing]:
-    """Of the last hour: a broker deletes what is older than its retention."""
-    begun_ms = round(time.time() * 1000) - 3_600_000
-    return [
-        each._replace(timestamp_ms=begun_ms + (each.timestamp_ms or 0))
-        for each in stream(count, partitions=2, first=first)
-    ]
 
 
 def reset(log: Log, settings: Settings, wait_s: float = PATIENCE_S) -> None:

@@ -4,10 +4,10 @@ Guarantees:
 
 1. An option that the log's promises rest on, one that does not exist, and one that would have no effect
    are refused by name.
-2. TLS files are read before any broker is asked, so that what is wrong with them is told by the option's
-   name, and nobody is ever asked for a key's password on the terminal.
-3. TLS and SASL options without the protocol that uses them are refused: whoever gives an authority does
-   not mean to talk in the clear.
+2. TLS files are read before any broker is asked, so that a message names the option that is wrong, and
+   no terminal ever asks for a key's password.
+3. TLS and SASL options without the protocol that uses them are refused: whoever names an authority
+   does not want to talk in the clear.
 """
 
 import ssl
@@ -36,8 +36,8 @@ GUARDED: Mapping[str, str] = {
     "check_crcs": "a damaged record must not pass",
     "partition_assignment_strategy": "examples and labels of a partition must stay together",
     "allow_auto_create_topics": "topics are made by `mistakebound topics create`",
-    "key_deserializer": "an error in it stops the client for ever",
-    "value_deserializer": "an error in it stops the client for ever",
+    "key_deserializer": "an error in it stops the client forever",
+    "value_deserializer": "an error in it stops the client forever",
     "key_serializer": "records are written as they are",
     "value_serializer": "records are written as they are",
     "partitioner": "a key's partition is fixed by murmur2",
@@ -48,7 +48,7 @@ GUARDED: Mapping[str, str] = {
     "consumer_timeout_ms": "the log waits by its own deadlines",
     "kafka_client": "the log rests on this client",
     "ssl_context": "a file cannot hold it; give ssl_cafile, ssl_certfile and ssl_keyfile",
-    "ssl_ciphers": "the client pays no heed to it",
+    "ssl_ciphers": "the client ignores it",
     "sasl_oauth_token_provider": "a file cannot hold it",
 }
 """Options that are not for the user, and why."""
@@ -126,7 +126,7 @@ def _tls(given: Mapping[str, Any]) -> Iterator[str]:
             try:
                 ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT).load_verify_locations(given[name])
             except ssl.SSLError:
-                yield f"kafka.{name} = {given[name]!r} holds nothing in PEM that it could be"
+                yield f"kafka.{name} = {given[name]!r} holds nothing usable in PEM"
     if given.get("ssl_certfile") is not None:
         yield from _pair(given)
 

@@ -1,7 +1,7 @@
-"""From settings to librdkafka's clients: `[kafka]` keeps the names of kafka-python's options.
+"""librdkafka as the log's `Client`; its options, by kafka-python's names, from `[kafka]`.
 
-Guarantees: the same as of `mistakebound.log.kafka.connect`. An option that librdkafka has no counterpart for
-is refused by name, never ignored.
+Guarantees: those of `mistakebound.log.kafka.kafka_python.connect`. An option for which librdkafka has no
+counterpart is refused by name, never ignored.
 """
 
 from collections.abc import Callable, Mapping
@@ -9,7 +9,13 @@ from typing import Any
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, Producer
 
-from mistakebound.log.kafka.connect import DELIVERY_MS, REQUEST_MS, TRANSACTION_MS, Connection
+from mistakebound.log.kafka import limits
+from mistakebound.log.kafka.confluent.errors import Errors
+from mistakebound.log.kafka.confluent.fetch import ConfluentFetcher
+from mistakebound.log.kafka.confluent.send import ConfluentSender
+from mistakebound.log.kafka.confluent.session import ConfluentSession
+from mistakebound.log.kafka.kafka_python.cluster import Cluster
+from mistakebound.log.kafka.write import Writer
 from mistakebound.log.protocol import Misconfigured
 
 BOTH: Mapping[str, str] = {
@@ -47,20 +53,20 @@ PRODUCING: Mapping[str, str] = {
     "max_request_size": "message.max.bytes",
     "retry_backoff_ms": "retry.backoff.ms",
 }
-OURS_ALONE = ("bootstrap_timeout_ms", "max_poll_records", "max_block_ms", "buffer_memory")
-"""Options of the kafka-python clients that remain beside; nothing here reads them."""
+OTHERS_ALONE = ("bootstrap_timeout_ms", "max_poll_records", "max_block_ms", "buffer_memory")
+"""Options that only kafka-python's clients read, which still administer the cluster."""
 
 SILENT: Mapping[str, Any] = {"log_level": 0, "log.queue": True}
-"""What matters comes as an error of a call; by itself the library would also write to stderr, past our logs. Even
-of fatal errors it tells nothing here: they wait in a queue that nobody asks. A logger of Python's would be called
-from within whatever call is under way, and confluent-kafka 2.16 has failed there for want of its `log`."""
-
-Errors = Callable[[KafkaError], None]
+"""Errors that matter are raised by calls. Left alone the library would also write to stderr, past our logs; so its
+log goes to a queue that nobody reads. A Python logger would be called from within whatever call is under way, and
+confluent-kafka 2.16 has failed there because it found no `log` attribute."""
 
 
 def translated_options(given: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
     """`[kafka]` as librdkafka spells it: for a consumer and for a producer. Raises Misconfigured."""
-    unknown = [name for name in given if name not in {*BOTH, *CONSUMING, *PRODUCING, *OURS_ALONE, _HOSTNAME}]
+    unknown = [
+        name for name in given if name not in {*BOTH, *CONSUMING, *PRODUCING, *OTHERS_ALONE, _HOSTNAME}
+    ]
     if unknown:
         listed = ", ".join(f"kafka.{name}" for name in unknown)
         raise Misconfigured(
@@ -81,12 +87,13 @@ def _spelled(value: Any) -> Any:
     return "none" if value is None else value
 
 
-class Clients:
-    """Makes librdkafka's clients of one cluster. Holds no connection itself."""
+class ConfluentClient:
+    """Makes what the log is made of, each with connections of its own."""
 
-    def __init__(self, connection: Connection) -> None:
-        self.group = connection.group
-        self._client_id = connection.client_id
+    def __init__(self, cluster: Cluster) -> None:
+        connection = cluster.connection
+        self._cluster = cluster
+        self._group = connection.group
         self._everywhere = {
             "bootstrap.servers": ",".join(connection.servers),
             "metadata.max.age.ms": 30_000,
@@ -96,41 +103,46 @@ class Clients:
         self._given = translated_options(connection.given)
         self._max_request_bytes = connection.max_request_bytes
 
-    def member(self, slot: str, errors: Errors) -> Consumer:
-        """A consumer of the group, not yet subscribed."""
-        ours = {
-            "client.id": self._client_id(slot),
-            "partition.assignment.strategy": "range",
-            "session.timeout.ms": 10_000,
-        }
-        return self._consumer(ours, errors)
+    def fetcher(self) -> ConfluentFetcher:
+        """A consumer that never joins the group; librdkafka asks for a group's name all the same."""
+        return ConfluentFetcher(self._consumer({}, _ignore), self._cluster.names)
 
-    def reader(self, errors: Errors) -> Consumer:
-        """A consumer that never joins the group, for reads by offset; librdkafka asks for a group's name."""
-        return self._consumer({}, errors)
-
-    def transactional(self, transactional_id: str, errors: Errors) -> Producer:
-        """A producer with stable id, not yet initialised."""
+    def sender(self, transactional_id: str) -> ConfluentSender:
+        """A producer with a stable id, not yet initialised."""
         ours = {
             "transactional.id": transactional_id,
-            "transaction.timeout.ms": TRANSACTION_MS,
+            "transaction.timeout.ms": limits.TRANSACTION_MS,
             "enable.idempotence": True,
             "acks": "all",
-            "request.timeout.ms": REQUEST_MS,
-            "delivery.timeout.ms": DELIVERY_MS,
+            "request.timeout.ms": limits.REQUEST_MS,
+            "delivery.timeout.ms": limits.DELIVERY_MS,
             "batch.size": 262_144,
             "linger.ms": 2,
             "retry.backoff.ms": 5,
             "queue.buffering.max.messages": 1_000_000,
             "message.max.bytes": self._max_request_bytes,
         }
-        options = {**self._everywhere, **ours, **self._given["producer"], "error_cb": errors}
-        producer: Producer = _made(Producer, options)
-        return producer
+        options = {**self._everywhere, **ours, **self._given["producer"]}
+        return ConfluentSender(
+            lambda errors: _made(Producer, {**options, "error_cb": errors}),
+            self._cluster.names,
+            transactional_id,
+        )
+
+    def session(self, partitions: int, slot: str, writer: Writer) -> ConfluentSession:
+        """Join the group as `slot`."""
+        ours = {
+            "client.id": self._cluster.connection.client_id(slot),
+            "partition.assignment.strategy": "range",
+            "session.timeout.ms": 10_000,
+        }
+        return ConfluentSession(
+            lambda errors: self._consumer(ours, errors), self._cluster, partitions, writer
+        )
 
     def _consumer(self, more: Mapping[str, Any], errors: Errors) -> Consumer:
         ours = {
-            "group.id": self.group,
+            "group.id": self._group,
             "isolation.level": "read_committed",
             "enable.auto.commit": False,
             "enable.auto.offset.store": False,
@@ -153,3 +165,7 @@ def _made(client: Callable[[dict[str, Any]], Any], options: dict[str, Any]) -> A
         return client(options)
     except (KafkaException, ValueError, TypeError) as error:
         raise Misconfigured(f"librdkafka does not take the options under [kafka]: {error}") from error
+
+
+def _ignore(error: KafkaError) -> None:
+    """What ends a read comes with its messages; the client recovers from the rest by itself."""

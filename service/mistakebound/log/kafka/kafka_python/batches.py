@@ -1,10 +1,10 @@
 """Records written and read as whole batches of the client, instead of one call for each record.
 
-kafka-python 3.0.12 spends most of a record's time on what is the same for all of them: it checks types,
-takes locks, makes a future and asks for the time once a record. Here its own batches are filled, and
-handed to its own accumulator; sequence numbers, retries, compression and acknowledgements stay its own.
-What is read goes its way up to the batch: sums, aborted transactions and markers are found as it finds
-them, and only the records inside are decoded here.
+kafka-python 3.0.12 spends most of its time per record on what is the same for all: it checks types, takes
+locks, makes a future and asks for the time. Here the client's own batches are filled and handed to its own
+accumulator; sequence numbers, retries, compression and acknowledgements stay with the client. Reads go
+the client's way down to the batch: it finds checksums, aborted transactions and markers as ever, and only
+the records inside are decoded here.
 """
 
 import time
@@ -12,14 +12,14 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
 
-from kafka import TopicPartition
+from kafka import TopicPartition as BrokerPartition
 from kafka.consumer.fetcher import Fetcher, IsolationLevel
 from kafka.errors import CorruptRecordError, KafkaTimeoutError
 from kafka.producer.producer_batch import ProducerBatch
 from kafka.record.memory_records import MemoryRecordsBuilder
 
 from mistakebound.core.records import Outgoing, Record, Topic
-from mistakebound.log.kafka.record_format import decoded, encoded
+from mistakebound.log.kafka.kafka_python.record_format import decoded, encoded
 
 MAGIC = 2
 """The format of batches since Kafka 0.11."""
@@ -28,14 +28,18 @@ MAGIC = 2
 # --- writing ----------------------------------------------------------------------------------------
 
 
-def send(producer: Any, place: TopicPartition, records: Sequence[Outgoing]) -> list[ProducerBatch]:
+def send(
+    producer: Any, broker_partition: BrokerPartition, records: Sequence[Outgoing]
+) -> list[ProducerBatch]:
     """Hand the records of one partition over, in order; returns the batches that hold them."""
-    producer.partitions_for(place.topic)  # waits for what the broker tells of a topic not met before
+    producer.partitions_for(
+        broker_partition.topic
+    )  # waits for the metadata of a topic that is new to the client
     accumulator = producer._accumulator
-    batches = list(_batches(producer, place, records))
-    producer._transaction_manager.maybe_add_partition_to_transaction(place)
-    with accumulator._tp_lock(place):
-        accumulator._batches[place].extend(batches)
+    batches = list(_batches(producer, broker_partition, records))
+    producer._transaction_manager.maybe_add_partition_to_transaction(broker_partition)
+    with accumulator._tp_lock(broker_partition):
+        accumulator._batches[broker_partition].extend(batches)
         for batch in batches:
             accumulator._incomplete.add(batch)
     producer._sender.wakeup()
@@ -55,7 +59,9 @@ def end_of(batch: ProducerBatch) -> int:
     return int(offset) + int(batch.record_count)
 
 
-def _batches(producer: Any, place: TopicPartition, records: Iterable[Outgoing]) -> Iterator[ProducerBatch]:
+def _batches(
+    producer: Any, broker_partition: BrokerPartition, records: Iterable[Outgoing]
+) -> Iterator[ProducerBatch]:
     config, now = producer._accumulator.config, round(time.time() * 1000)
     size = config["batch_size"]
     builder, buffer, count, first, newest = None, bytearray(), 0, 0, 0
@@ -64,7 +70,7 @@ def _batches(producer: Any, place: TopicPartition, records: Iterable[Outgoing]) 
         one = encoded(count, stamp - first, record)
         if builder is None or len(buffer) + len(one) > size:
             if builder is not None:
-                yield _closed(place, builder, count, first, newest)
+                yield _closed(broker_partition, builder, count, first, newest)
             producer._ensure_valid_record_size(len(one))
             builder = MemoryRecordsBuilder(MAGIC, config["compression_attrs"], size)
             buffer, count, first, newest = builder._builder._buffer, 0, stamp, stamp
@@ -73,15 +79,17 @@ def _batches(producer: Any, place: TopicPartition, records: Iterable[Outgoing]) 
         count += 1
         newest = max(newest, stamp)
     if builder is not None:
-        yield _closed(place, builder, count, first, newest)
+        yield _closed(broker_partition, builder, count, first, newest)
 
 
-def _closed(place: TopicPartition, builder: Any, count: int, first: int, newest: int) -> ProducerBatch:
+def _closed(
+    broker_partition: BrokerPartition, builder: Any, count: int, first: int, newest: int
+) -> ProducerBatch:
     inner = builder._builder
     inner._first_timestamp, inner._max_timestamp = first, newest
     inner._num_records, inner._last_offset = count, count - 1
     builder._next_offset = count
-    return ProducerBatch(place, builder)
+    return ProducerBatch(broker_partition, builder)
 
 
 # --- reading ----------------------------------------------------------------------------------------
@@ -100,12 +108,12 @@ class _Fetched(Fetcher.PartitionRecords):  # type: ignore[misc]
         super().__init__(*arguments, **named)
         self._topic = to_logical[self.topic_partition.topic]
 
-    def _unpack_records(self, place: TopicPartition, records: Any, *_: Any) -> Iterator[Record]:
+    def _unpack_records(self, broker_partition: BrokerPartition, records: Any, *_: Any) -> Iterator[Record]:
         # One by one: a record that cannot be read must not take those before it with it.
         while (batch := records.next_batch()) is not None:
             if self.check_crcs and not batch.validate_crc():
                 raise CorruptRecordError(
-                    f"the batch of {place} at offset {batch.base_offset} fails its checksum"
+                    f"the batch of {broker_partition} at offset {batch.base_offset} fails its checksum"
                 )
             if batch.magic != MAGIC:
                 yield from self._old(batch)
@@ -113,7 +121,7 @@ class _Fetched(Fetcher.PartitionRecords):  # type: ignore[misc]
             if not self._hidden(batch):
                 self.bytes_read += batch.size_in_bytes
                 self.records_read += batch.records_count
-                for record in decoded(self._topic, place.partition, batch):
+                for record in decoded(self._topic, broker_partition.partition, batch):
                     self.next_fetch_offset = record.offset + 1
                     yield record
             self.next_fetch_offset = batch.next_offset

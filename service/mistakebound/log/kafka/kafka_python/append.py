@@ -14,10 +14,11 @@ from kafka.errors import (
 )
 
 from mistakebound.core.records import Outgoing
-from mistakebound.log.kafka.connect import Connection, Names
-from mistakebound.log.kafka.errors import denied
-from mistakebound.log.kafka.outgoing import discard, send
-from mistakebound.log.kafka.transact import FLUSH_S, STUCK_S
+from mistakebound.log.kafka import limits
+from mistakebound.log.kafka.kafka_python.connect import Connection
+from mistakebound.log.kafka.kafka_python.errors import denied
+from mistakebound.log.kafka.kafka_python.outgoing import discard, send
+from mistakebound.log.kafka.names import Names
 from mistakebound.log.kafka.watchdog import Watchdog
 from mistakebound.log.protocol import LogError, Unreachable
 
@@ -51,7 +52,7 @@ class Appender:
         rest, written = iter(records), 0
         try:
             while chunk := list(islice(rest, CHUNK)):
-                with self._watchdog.limit(STUCK_S, "append"):
+                with self._watchdog.limit(limits.STUCK_S, "append"):
                     self._write(chunk)
                 written += len(chunk)
         except BaseException:
@@ -67,7 +68,7 @@ class Appender:
     def _write(self, chunk: list[Outgoing]) -> None:
         futures = [self._asking(record, self._send, record) for record in chunk]
         try:
-            self._producer.flush(FLUSH_S)
+            self._producer.flush(limits.FLUSH_S)
         except KafkaError as error:
             raise Unreachable(f"append: the broker did not take the records in time ({error!r})") from error
         for record, future in zip(chunk, futures, strict=True):

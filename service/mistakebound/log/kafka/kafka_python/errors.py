@@ -5,7 +5,7 @@ from contextlib import contextmanager
 
 import kafka.errors as kafka_errors
 
-from mistakebound.log.kafka.auth_errors import refusal
+from mistakebound.log.kafka.kafka_python.auth_errors import refusal
 from mistakebound.log.protocol import LogError, OffsetLost, Refused, Unreachable
 
 KINDS = {
@@ -21,8 +21,8 @@ KINDS = {
 def translated(what: str | Callable[[], str], *rights: str) -> Iterator[None]:
     """Turn kafka-python's errors into the log's, with `what` was done in front.
 
-    `rights` are what the broker must grant for it, such as `Read on topic examples`: told is the one that
-    is of the error's kind.
+    `rights` are what the broker must grant for it, such as `Read on topic examples`; the message names the one
+    that the error is about.
     """
     try:
         yield
@@ -33,13 +33,19 @@ def translated(what: str | Callable[[], str], *rights: str) -> Iterator[None]:
         if (reason := refusal(error)) is not None:
             raise Unreachable(f"{doing}: {reason}") from error
         if isinstance(error, kafka_errors.AuthorizationError):
-            raise denied(doing, _missing(error, rights)) from error
+            raise denied(doing, missing_right(error, rights)) from error
         raise _in_our_words(doing, error) from error
 
 
-def _missing(error: Exception, rights: Sequence[str]) -> str:
+def missing_right(error: Exception, rights: Sequence[str]) -> str:
+    """The one of `rights` that an error of the broker's authorizer is about."""
     kind = KINDS.get(type(error), "cluster")
     return next((right for right in rights if f" on {kind} " in right), f"what it asks for on the {kind}")
+
+
+def denied(doing: str, right: str) -> Refused:
+    """The broker knows us and does not allow it."""
+    return Refused(f"{doing}: the broker does not allow it; grant this user {right}; see deploy/security.md")
 
 
 def _in_our_words(doing: str, error: Exception) -> LogError:
@@ -60,8 +66,3 @@ def _in_our_words(doing: str, error: Exception) -> LogError:
             return Unreachable(f"{doing}: the broker did not answer in time ({error!r})")
         case _:
             return LogError(f"{doing}: {error!r}")
-
-
-def denied(doing: str, right: str) -> Refused:
-    """The broker knows us and does not allow it."""
-    return Refused(f"{doing}: the broker does not allow it; grant this user {right}; see deploy/security.md")

@@ -1,0 +1,105 @@
+"""librdkafka as a `Fetcher`.
+
+It tells its position by an end-of-partition event once it stands at the last stable offset, transaction
+markers included.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from confluent_kafka import Consumer, KafkaError
+from confluent_kafka import TopicPartition as PartitionOffset
+
+from mistakebound.core.records import Record, TopicPartition
+from mistakebound.log.kafka.confluent.errors import PASSING, in_our_words, translated
+from mistakebound.log.kafka.names import Names
+
+MAX_RECORDS = 4_000
+
+
+def record_of(names: Names, message: Any) -> Record:
+    """A message as the core knows it."""
+    kind, time_ms = message.timestamp()
+    headers = tuple((name, value) for name, value in message.headers() or ())
+    return Record(
+        names.to_logical[message.topic()],
+        message.partition(),
+        message.offset(),
+        time_ms if kind else -1,
+        message.key(),
+        message.value(),
+        headers,
+    )
+
+
+def consume(consumer: Consumer, timeout_s: float) -> list[Any]:
+    """What is there; when nothing is, the first that comes within `timeout_s` with what came along.
+
+    By itself the client waits until as many as asked for are there, or the time is up.
+    """
+    found = consumer.consume(MAX_RECORDS, 0)
+    if not found and timeout_s > 0:
+        found = consumer.consume(1, timeout_s)
+        if found:
+            found += consumer.consume(MAX_RECORDS - 1, 0)
+    return list(found)
+
+
+class ConfluentFetcher:
+    """One consumer outside the group."""
+
+    def __init__(self, consumer: Consumer, names: Names) -> None:
+        self._consumer = consumer
+        self._names = names
+        self._doing = ""
+        self._position = -1
+        self._failed: KafkaError | None = None
+
+    def start(self, starts: Mapping[TopicPartition, int], doing: str) -> None:
+        """Fetch these partitions, and no others, from these offsets on."""
+        self._doing = doing
+        self._position, self._failed = max(starts.values()), None
+        with translated(doing):
+            self._consumer.assign(
+                [
+                    PartitionOffset(self._names.to_broker[topic], partition, offset)
+                    for (topic, partition), offset in starts.items()
+                ]
+            )
+
+    def fetch(self, timeout_s: float) -> Sequence[Record]:
+        """What is there, waiting at most `timeout_s` for the first record.
+
+        An error among them is raised once what came before it has been returned.
+        """
+        if self._failed is not None:
+            raise in_our_words(self._doing, self._failed)
+        records: list[Record] = []
+        with translated(self._doing):
+            messages = consume(self._consumer, timeout_s)
+        position = self._position
+        for message in messages:
+            found = message.error()
+            if found is None:
+                records.append(record_of(self._names, message))
+                position = message.offset() + 1
+            elif found.code() == KafkaError._PARTITION_EOF:
+                position = max(position, message.offset())
+            elif not found.retriable() and found.code() not in PASSING:
+                if not records:
+                    raise in_our_words(self._doing, found)
+                self._failed = found
+                break
+        self._position = position
+        return records
+
+    def position(self) -> int:
+        """The next offset of the one partition that `start` named, transaction markers counted."""
+        return self._position
+
+    def rest(self) -> None:
+        """Fetch nothing more until the next `start`."""
+        self._consumer.unassign()
+
+    def close(self) -> None:
+        self._consumer.close()

@@ -1,0 +1,132 @@
+"""kafka-python as a `Sender`: the traps of version 3.0.12, and how each is kept out of a transaction."""
+
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from typing import Any, ClassVar
+
+from kafka import OffsetAndMetadata
+from kafka.errors import (
+    AuthorizationError,
+    CommitFailedError,
+    FencedInstanceIdError,
+    InvalidProducerEpochError,
+    KafkaError,
+    KafkaTimeoutError,
+    ProducerFencedError,
+)
+
+from mistakebound.core.records import INPUTS, Outgoing, Position, TopicPartition
+from mistakebound.log.kafka.kafka_python.batches import end_of, send
+from mistakebound.log.kafka.kafka_python.connect import Connection, broker_partition
+from mistakebound.log.kafka.kafka_python.errors import denied, missing_right, translated
+from mistakebound.log.kafka.kafka_python.outgoing import discard
+from mistakebound.log.kafka.names import Names
+from mistakebound.log.kafka.ports import Ends, fenced, given_up, moved_on
+from mistakebound.log.protocol import LogError
+
+_FENCED = (ProducerFencedError, InvalidProducerEpochError, FencedInstanceIdError)
+
+
+class KafkaPythonSender:
+    """One producer with a stable transactional id."""
+
+    errors: ClassVar[tuple[type[Exception], ...]] = (KafkaError, OSError)
+
+    def __init__(self, connection: Connection, names: Names, transactional_id: str) -> None:
+        self._names = names
+        self._id = transactional_id
+        self._group = connection.group
+        self._producer = connection.transactional(transactional_id)
+        self._epoch: Any = None
+        self._sent: dict[TopicPartition, list[Any]] = {}
+
+    def initialise(self) -> None:
+        """Take over the id: earlier holders are fenced, and what was open under it has ended."""
+        doing = f"initialise transactions as {self._id}"
+        with translated(doing, f"Write on transactional id {self._id}"):
+            try:
+                self._producer.init_transactions()
+            except _FENCED as error:
+                raise fenced(self._id, error) from error
+
+    def begin(self) -> None:
+        self._epoch = self._manager.producer_id_and_epoch
+        self._sent = {}
+        self._producer.begin_transaction()
+
+    def send(self, topic_partition: TopicPartition, records: Sequence[Outgoing], timeout_s: float) -> None:  # noqa: ARG002
+        """Hand the records of one partition over, in order."""
+        self._sent[topic_partition] = send(
+            self._producer, broker_partition(self._names, *topic_partition), records
+        )
+
+    def flush(self, timeout_s: float) -> Ends:
+        """Wait until the broker has acknowledged every record; raises unless it has acknowledged them all."""
+        self._producer.flush(timeout_s)
+        # `end_of` raises what the broker said; a batch that is not acknowledged is a failure, too.
+        return {each: max(end_of(batch) for batch in batches) for each, batches in self._sent.items()}
+
+    def send_positions(self, positions: Mapping[int, Position], member: Any, timeout_s: float) -> None:
+        """Add the group's positions, on behalf of the membership `member`."""
+        offsets = {}
+        for partition, position in positions.items():
+            pairs = (position.examples, position.metadata), (position.labels, "")
+            for topic, (offset, metadata) in zip(INPUTS, pairs, strict=True):
+                at = broker_partition(self._names, topic, partition)
+                offsets[at] = OffsetAndMetadata(offset, metadata, -1)
+        self._wait(self._manager.send_offsets_to_transaction(offsets, member), timeout_s, "positions")
+
+    def commit(self, timeout_s: float) -> None:
+        """Returns only when the broker has committed this transaction, under the epoch that it began with."""
+        self._wait(self._manager.begin_commit(), timeout_s, "the commit")
+        if self._manager.producer_id_and_epoch != self._epoch:
+            # A client that asks for a new epoch has its transaction aborted, and calls its commit done.
+            raise KafkaError(
+                f"the client went from {self._epoch} to {self._manager.producer_id_and_epoch} on its way"
+            )
+
+    def abort(self, timeout_s: float) -> bool:
+        """Abort if the broker answers; False always: the client must not be used again.
+
+        kafka-python 3.0.12 keeps the positions of an aborted transaction and sends them along with the next
+        one's, perhaps for a partition of another owner.
+        """
+        with suppress(KafkaError, OSError):
+            self._wait(self._manager.begin_abort(), timeout_s, "the abort")
+        return False
+
+    def explain(self, error: Exception) -> LogError:
+        """An error of the client in the log's words."""
+        if isinstance(error, CommitFailedError):
+            return moved_on()
+        # Once the client is in error, its calls raise plain KafkaErrors that only mention the first one.
+        first = self._manager.last_error
+        cause = first if isinstance(first, (*_FENCED, AuthorizationError)) else error
+        if isinstance(error, _FENCED) or isinstance(cause, _FENCED):
+            return fenced(self._id, error if isinstance(error, _FENCED) else cause)
+        if isinstance(cause, AuthorizationError):
+            return denied(f"a transaction of {self._id}", missing_right(cause, self._rights(cause)))
+        return given_up(self._id, repr(cause))
+
+    def discard(self) -> None:
+        """Close the client whatever its state; its unsent records are dropped."""
+        discard(self._producer)
+
+    @property
+    def _manager(self) -> Any:
+        return self._producer._transaction_manager
+
+    def _wait(self, result: Any, seconds: float, what: str) -> None:
+        # The public calls are these two lines without a limit: they wait forever while the broker is away.
+        self._producer._sender.wakeup()
+        if not result.wait(timeout_ms=seconds * 1000):
+            raise KafkaTimeoutError(f"{what} was not acknowledged within {seconds:g} s")
+
+    def _rights(self, error: AuthorizationError) -> list[str]:
+        # The broker names the topics, and not what it asks for: outputs are written, inputs are read.
+        named = {name for each in error.args for name in ([each] if isinstance(each, str) else each)}
+        inputs = [self._names.to_broker[topic] for topic in INPUTS]
+        return [
+            f"{'Read' if name in inputs else 'Write'} on topic {name}"
+            for name in sorted(named & set(self._names.to_logical))
+        ] + [f"Write on transactional id {self._id}", f"Read on group {self._group}"]

@@ -1,0 +1,18 @@
+"""How long the parts of a transaction may take. Each limit lets the one inside it come first:
+
+request < batch < flush, and batch < transaction: the client gives a batch up before the broker would abort
+the transaction around it, and we wait for the client until it has.
+"""
+
+REQUEST_MS = 5_000
+DELIVERY_MS = 8_000
+"""From handing a record over until its batch is acknowledged or given up."""
+TRANSACTION_MS = 10_000
+"""The broker ends a silent producer's transaction after so long."""
+
+FLUSH_S = DELIVERY_MS / 1000 + 2
+OFFSETS_S = 10.0
+COMMIT_S = 30.0
+ABORT_S = 5.0
+STUCK_S = 120.0
+"""No transaction as a whole, and no start of a transactional client, takes longer: the watchdog's limit."""
