@@ -14,7 +14,7 @@ import yaml
 from mistakebound.commands.app import VERBS
 from mistakebound.config.keys import keys, open_tables
 from mistakebound.config.reference import reference
-from mistakebound.core.step.facts import ExampleOutcome, LabelOutcome
+from mistakebound.core.messages.tallies import ExampleOutcome, LabelOutcome
 from mistakebound.settings import Settings
 from mistakebound.worker.metrics.metrics import Metrics
 from tests.commands.support.command_line import ok, run, start

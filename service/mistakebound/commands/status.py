@@ -7,7 +7,7 @@ import typer
 from mistakebound.commands.options import Config, Json, LogUrl, Sets, opened, settings_of
 
 if TYPE_CHECKING:
-    from mistakebound.core.messages.schema import Tally
+    from mistakebound.core.messages.tallies import Tally
     from mistakebound.core.reporting.report import Report
     from mistakebound.core.reporting.status import Behind
     from mistakebound.log.protocol import Log
@@ -60,8 +60,8 @@ def status(
 
 def read(log: "Log", settings: "Settings", *, fold: bool) -> "Report":
     """The report of everything committed. Raises Refused, BadLog, Unreachable."""
-    from mistakebound.core.ledger.ledger import zero
     from mistakebound.core.messages.schema import read_outcomes
+    from mistakebound.core.messages.tallies import zero
     from mistakebound.core.reporting.report import ModelSummary, PartitionCounts, report
     from mistakebound.core.reporting.report import summary as summary_of
     from mistakebound.core.theorems.claims import certificate, standing

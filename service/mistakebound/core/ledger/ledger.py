@@ -23,7 +23,8 @@ from mistakebound.core.journal import Journal
 from mistakebound.core.ledger.entries import Parked, Remembered, Shared, Waiting
 from mistakebound.core.ledger.ordered_map import OrderedMap
 from mistakebound.core.messages.labels import Carried, spelled
-from mistakebound.core.messages.schema import EXAMPLE_OUTCOMES, LABEL_OUTCOMES, RecoveryPoint, Tallies, Tally
+from mistakebound.core.messages.schema import RecoveryPoint
+from mistakebound.core.messages.tallies import Tallies, zero
 from mistakebound.settings import LabelSettings, LabelValue
 
 
@@ -34,14 +35,6 @@ class _Scalars:
     tallies: Tallies
     examples_next: int
     labels_next: int
-
-
-def zero() -> Tally:
-    """Nothing counted yet."""
-    return Tally(
-        dict.fromkeys(("consumed", *EXAMPLE_OUTCOMES), 0),
-        dict.fromkeys(("consumed", *LABEL_OUTCOMES), 0),
-    )
 
 
 class Ledger:

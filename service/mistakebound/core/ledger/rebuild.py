@@ -15,7 +15,7 @@ from msgspec.json import decode
 
 from mistakebound.core.faults import BadLog
 from mistakebound.core.ledger.entries import Parked, Shared, Waiting
-from mistakebound.core.ledger.ledger import Ledger, zero
+from mistakebound.core.ledger.ledger import Ledger
 from mistakebound.core.ledger.offset_set import OffsetSet
 from mistakebound.core.messages.labels import Carried
 from mistakebound.core.messages.schema import (
@@ -26,6 +26,7 @@ from mistakebound.core.messages.schema import (
     read_prediction,
     read_source,
 )
+from mistakebound.core.messages.tallies import zero
 from mistakebound.core.records import Position, Record
 
 NEAR, NEAR_MS = 256, 1_000

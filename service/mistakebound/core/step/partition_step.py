@@ -16,10 +16,10 @@ from mistakebound.core.messages.dead_letters import dead_letter
 from mistakebound.core.messages.features import Features
 from mistakebound.core.messages.labels import Carried, spelled
 from mistakebound.core.messages.schema import Decision, Prediction, Update, Version, encode
-from mistakebound.core.records import Outgoing, Position, Record
+from mistakebound.core.messages.tallies import LabelOutcome
+from mistakebound.core.records import Outgoing, Position, Record, Stream
 from mistakebound.core.step.counting import Counting, StepCounts
 from mistakebound.core.step.explain import Explaining
-from mistakebound.core.step.facts import LabelOutcome, Stream
 from mistakebound.core.step.merge import Merge, Side
 from mistakebound.core.step.open_classes import with_one_more
 from mistakebound.core.step.outcomes import written
