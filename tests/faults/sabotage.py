@@ -74,8 +74,8 @@ GUARDS: Mapping[str, Guard] = {
     ),
     "B1 what is resolved waits no more": Guard(
         "service/mistakebound/core/ledger/rebuild.py",
-        "        resolved.add(decision.source)\n",
-        "",
+        "    if effect.ends_waiting:",
+        "    if False:",
         KILLED,
     ),
     "B1 a rebuild reads from the marks": Guard(

@@ -22,7 +22,7 @@ from mistakebound.core.audit.compare import shown
 from mistakebound.core.audit.replica import settings_of
 from mistakebound.core.checkpoint import check_belongs, decode_checkpoint
 from mistakebound.core.faults import BadLog, BadRecord, BadSnapshot
-from mistakebound.core.ledger.ledger import Ledger, zero
+from mistakebound.core.ledger.ledger import Ledger
 from mistakebound.core.ledger.rebuild import read_recovery_point, rebuild
 from mistakebound.core.messages.dead_letters import dead_letter
 from mistakebound.core.messages.schema import (
@@ -31,13 +31,13 @@ from mistakebound.core.messages.schema import (
     Inputs,
     Outcomes,
     RecoveryPoint,
-    Tallies,
     Update,
     Version,
     encode,
     read_outcomes,
     read_update,
 )
+from mistakebound.core.messages.tallies import Tallies, zero
 from mistakebound.core.model.fold import Fold
 from mistakebound.core.model.model import first_epoch
 from mistakebound.core.records import Position, Record

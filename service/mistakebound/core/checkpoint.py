@@ -14,7 +14,8 @@ from msgspec import Struct
 from mistakebound.core.faults import BadSnapshot
 from mistakebound.core.ledger.entries import Parked, Remembered, Waiting
 from mistakebound.core.ledger.ledger import Ledger
-from mistakebound.core.messages.schema import Epoch, Tallies
+from mistakebound.core.messages.schema import Epoch
+from mistakebound.core.messages.tallies import Tallies
 from mistakebound.core.model.model_snapshot import Snapshot
 from mistakebound.core.records import TOPICS
 from mistakebound.settings import LabelSettings, Settings

@@ -8,18 +8,20 @@ from msgspec import Struct, structs
 
 Headers = tuple[tuple[str, bytes | None], ...]
 
-Topic = Literal["examples", "labels", "predictions", "outcomes", "updates", "dead-letters"]
+Stream = Literal["examples", "labels"]
+"""The two inputs."""
+Topic = Literal[Stream, "predictions", "outcomes", "updates", "dead-letters"]
 """Logical topic names; the names on the broker come from `settings.topics`."""
 
 TopicPartition = tuple[Topic, int]
 
-INPUTS: tuple[Topic, ...] = ("examples", "labels")
+INPUTS: tuple[Topic, Topic] = ("examples", "labels")
 OUTPUTS: tuple[Topic, ...] = ("predictions", "outcomes", "updates", "dead-letters")
 TOPICS: tuple[Topic, ...] = INPUTS + OUTPUTS
 
 
 class Data(Struct, frozen=True, gc=False):
-    """What is made by the million: cheap to make, and never a part of a cycle, so never looked through for one."""
+    """What is made by the million: cheap to make; these never form cycles, so gc=False."""
 
     def _replace(self, **changes: Any) -> Self:
         """A copy with other values."""
@@ -38,6 +40,11 @@ class Record(Data, frozen=True, gc=False):
     value: bytes | None
     headers: Headers = ()
 
+    @property
+    def location(self) -> str:
+        """Where it is, as errors and findings name it."""
+        return f"{self.topic}-{self.partition} offset {self.offset}"
+
 
 class Outgoing(Data, frozen=True, gc=False):
     """One record to be written."""
@@ -52,7 +59,7 @@ class Outgoing(Data, frozen=True, gc=False):
 
 
 class Position(NamedTuple):
-    """The committed place of one partition: next offsets to read, and the recovery point of a rebuild."""
+    """What is committed for one partition: next offsets to read, and the recovery point of a rebuild."""
 
     examples: int
     labels: int

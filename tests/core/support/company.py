@@ -7,7 +7,8 @@ from random import Random
 from typing import Any
 
 from mistakebound.core.ledger.ledger import Ledger
-from mistakebound.core.messages.schema import Tally, Update, read_update
+from mistakebound.core.messages.schema import Update, read_update
+from mistakebound.core.messages.tallies import Tally
 from mistakebound.core.model.model import Model
 from mistakebound.core.records import Record
 from mistakebound.core.replay.replay import EVERYTHING

@@ -12,12 +12,12 @@ from typing import Any
 from mistakebound.core.messages.schema import (
     Outcomes,
     Prediction,
-    Tallies,
     Update,
     read_outcomes,
     read_prediction,
     read_update,
 )
+from mistakebound.core.messages.tallies import Tallies
 from mistakebound.core.records import Outgoing
 from mistakebound.log import open_log
 from mistakebound.log.protocol import Log

@@ -6,7 +6,8 @@ from typing import Any
 
 import msgspec
 
-from mistakebound.core.messages.schema import Decision, Tallies, Tally
+from mistakebound.core.messages.schema import Decision
+from mistakebound.core.messages.tallies import Tallies, Tally
 from mistakebound.settings import LabelValue
 
 EXAMPLES = ("consumed", "labelled", "expired", "evicted", "duplicate", "invalid")

@@ -10,10 +10,10 @@ from mistakebound.core.messages.schema import (
     Inputs,
     Outcomes,
     RecoveryPoint,
-    Tallies,
     Version,
     read_outcomes,
 )
+from mistakebound.core.messages.tallies import Tallies
 from mistakebound.core.records import Record
 
 

@@ -21,9 +21,11 @@ from operator import attrgetter
 
 from mistakebound.core.journal import Journal
 from mistakebound.core.ledger.entries import Parked, Remembered, Shared, Waiting
+from mistakebound.core.ledger.label_outcomes import Known
 from mistakebound.core.ledger.ordered_map import OrderedMap
 from mistakebound.core.messages.labels import Carried, spelled
-from mistakebound.core.messages.schema import EXAMPLE_OUTCOMES, LABEL_OUTCOMES, RecoveryPoint, Tallies, Tally
+from mistakebound.core.messages.schema import RecoveryPoint
+from mistakebound.core.messages.tallies import Tallies, zero
 from mistakebound.settings import LabelSettings, LabelValue
 
 
@@ -34,14 +36,6 @@ class _Scalars:
     tallies: Tallies
     examples_next: int
     labels_next: int
-
-
-def zero() -> Tally:
-    """Nothing counted yet."""
-    return Tally(
-        dict.fromkeys(("consumed", *EXAMPLE_OUTCOMES), 0),
-        dict.fromkeys(("consumed", *LABEL_OUTCOMES), 0),
-    )
 
 
 class Ledger:
@@ -131,6 +125,16 @@ class Ledger:
             outcomes=min([self.outcomes_end, *oldest]),
             source=self.examples_next if waiting is None else waiting.source,
         )
+
+    def known(self, record_id: str, label: LabelValue) -> Known:
+        """What is known of a label's id for which no example waits."""
+        resolved = self.remembered.get(record_id)
+        if resolved is not None and resolved.label is None:
+            return "given up"
+        earlier = resolved or self.parked.get(record_id)
+        if earlier is None:
+            return "unknown"
+        return "same label" if earlier.label == label else "other label"
 
     # --- transitions ------------------------------------------------------------------------------
 

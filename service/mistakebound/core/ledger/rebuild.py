@@ -15,7 +15,8 @@ from msgspec.json import decode
 
 from mistakebound.core.faults import BadLog
 from mistakebound.core.ledger.entries import Parked, Shared, Waiting
-from mistakebound.core.ledger.ledger import Ledger, zero
+from mistakebound.core.ledger.label_outcomes import effect_of
+from mistakebound.core.ledger.ledger import Ledger
 from mistakebound.core.ledger.offset_set import OffsetSet
 from mistakebound.core.messages.labels import Carried
 from mistakebound.core.messages.schema import (
@@ -26,6 +27,7 @@ from mistakebound.core.messages.schema import (
     read_prediction,
     read_source,
 )
+from mistakebound.core.messages.tallies import zero
 from mistakebound.core.records import Position, Record
 
 NEAR, NEAR_MS = 256, 1_000
@@ -67,13 +69,14 @@ def rebuild(
         last = read_outcomes(record)
         offset: Shared = record.offset
         outcomes_end = offset + 1
-        for decision in last.decisions:
-            if not _complete(decision):
-                raise BadLog(f"{_place(record)}: {decision} lacks what such a decision has; {_ONLY}")
-            _apply(decision, offset, ledger, resolved, parked)
+        try:
+            for decision in last.decisions:
+                _apply(decision, offset, ledger, resolved, parked)
+        except BadLog as error:
+            raise BadLog(f"{record.location}: {error}; {_ONLY}") from None
         ledger.keep()
     if last is not None:
-        _check(_place(record), last, position)
+        _check(record.location, last, position)
         if last.at is None or last.tallies is None:
             raise BadLog(f"the newest outcomes record has no time or no tallies; {_ONLY}")
         ledger.stream_time, ledger.tallies = last.at, last.tallies
@@ -95,7 +98,7 @@ def rebuild(
         if source >= recovery_point.source and source not in resolved:
             if source >= position.examples:
                 raise BadLog(
-                    f"{_place(record)} predicts example {source}, which no outcomes record counts; {_ONLY}"
+                    f"{record.location} predicts example {source}, which no outcomes record counts; {_ONLY}"
                 )
             message = read_prediction(record)
             if record.offset - floor >= NEAR or abs(message.at - floor_at) >= NEAR_MS:
@@ -125,26 +128,6 @@ def rebuild(
 _ONLY = "only the worker may write this topic"
 
 
-def _place(record: Record) -> str:
-    return f"{record.topic}-{record.partition} offset {record.offset}"
-
-
-def _complete(decision: Decision) -> bool:
-    """Whether it has what its outcome needs here."""
-    needed: tuple[object, ...] = ()
-    if decision.outcome == "parked":
-        needed = (decision.id, decision.label_offset, decision.at, decision.label)
-    elif decision.outcome == "applied" or (
-        decision.label_offset is None and decision.outcome in ("expired", "evicted")
-    ):
-        needed = (decision.id, decision.source)
-    elif decision.outcome == "applied_late":
-        needed = (decision.id, decision.label_offset)
-    elif decision.outcome == "unmatched":
-        needed = (decision.label_offset,)
-    return None not in needed
-
-
 def _apply(
     decision: Decision,
     offset: Shared,
@@ -152,45 +135,33 @@ def _apply(
     resolved: OffsetSet,
     parked: dict[int, Parked],
 ) -> None:
-    label = decision.label
-    if decision.outcome == "parked":
-        assert decision.id is not None
-        assert decision.label_offset is not None
-        assert decision.at is not None
+    """Do what the table says. Raises BadLog."""
+    effect = effect_of(decision)
+    record_id, label, label_offset = decision.id, decision.label, decision.label_offset
+    if effect.parks:
+        assert record_id is not None
+        assert label_offset is not None
         assert label is not None
-        carried = decision.features
-        parked[decision.label_offset] = Parked(
-            decision.id,
-            decision.label_offset,
-            label,
-            decision.at,
-            offset,
-            None if carried is UNSET else Carried(bytes(carried), decision.prediction),
-        )
-    elif decision.outcome == "applied_late":
-        assert decision.id is not None
-        assert decision.label_offset is not None
-        parked.pop(decision.label_offset, None)
-        ledger.remember(decision.id, label, offset)
-    elif decision.outcome == "applied" or (
-        decision.label_offset is None and decision.outcome in ("expired", "evicted")
-    ):
-        assert decision.id is not None
+        assert decision.at is not None
+        raw = decision.features
+        carried = None if raw is UNSET else Carried(bytes(raw), decision.prediction)
+        parked[label_offset] = Parked(record_id, label_offset, label, decision.at, offset, carried)
+    if effect.ends_waiting:
         assert decision.source is not None
         resolved.add(decision.source)
-        if decision.label_offset is not None:
-            parked.pop(decision.label_offset, None)
-        ledger.remember(decision.id, label, offset)
-    elif decision.outcome == "unmatched":
-        assert decision.label_offset is not None
-        parked.pop(decision.label_offset, None)
+    if effect.unparks:
+        assert label_offset is not None
+        parked.pop(label_offset, None)
+    if effect.remembers:
+        assert record_id is not None
+        ledger.remember(record_id, label, offset)
 
 
-def _check(place: str, last: Outcomes, position: Position) -> None:
+def _check(location: str, last: Outcomes, position: Position) -> None:
     inputs = last.inputs
     if inputs is None or (inputs.examples, inputs.labels) != (position.examples, position.labels):
         raise BadLog(
-            f"{place}, the newest record, ends at {inputs}, but the group's offsets are "
+            f"{location}, the newest record, ends at {inputs}, but the group's offsets are "
             f"{position.examples} and {position.labels}; "
             "somebody has moved the offsets of this group; start with --resume-from-outcomes to go on from "
             "the former"

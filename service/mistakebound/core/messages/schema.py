@@ -1,11 +1,10 @@
 """Bytes to data and back: one definition for every message, and its JSON Schema.
 
 Inputs are anybody's and are checked (BadRecord). The worker's own records are trusted to be its own:
-what it cannot read there stops it (BadLog). None is ever a part of a cycle, so none is looked through for one.
+what it cannot read there stops it (BadLog). Messages never form cycles, so gc=False.
 """
 
 from collections.abc import Callable, Iterable, Mapping
-from copy import copy
 from typing import Any
 
 import msgspec
@@ -13,6 +12,7 @@ from msgspec import UNSET, Raw, Struct, UnsetType, field
 
 from mistakebound.core.faults import BadLog
 from mistakebound.core.messages import features
+from mistakebound.core.messages.tallies import Tallies
 from mistakebound.core.records import Record, Topic
 from mistakebound.settings import LabelValue
 
@@ -107,50 +107,6 @@ class RecoveryPoint(
     predictions: int
     outcomes: int
     source: int
-
-
-EXAMPLE_OUTCOMES = ("labelled", "expired", "evicted", "duplicate", "invalid")
-LABEL_OUTCOMES = ("applied", "applied_late", "duplicate", "conflict", "expired", "unmatched", "invalid")
-
-
-class Tally(Struct):
-    """Counts of one partition. Consumed examples = the outcomes + waiting; labels likewise + parked."""
-
-    examples: dict[str, int]
-    labels: dict[str, int]
-    mistakes: int = 0
-    updates: int = 0
-    majority_mistakes: int = 0
-    """Mistakes of always predicting the class that was most frequent so far."""
-    actual: dict[str, int] = {}
-    """Labels applied, by class, spelled as JSON."""
-    outstanding: int = 0
-    """Most examples waiting in the partition when a label was applied, the labelled one included."""
-
-    def __post_init__(self) -> None:
-        self.labels.setdefault("applied_late", 0)  # written by versions that did not know it
-        missing = {"consumed", *EXAMPLE_OUTCOMES} - self.examples.keys()
-        missing |= {"consumed", *LABEL_OUTCOMES} - self.labels.keys()
-        if missing:
-            raise ValueError(f"the counts lack {', '.join(sorted(missing))}")
-
-    @property
-    def judged(self) -> int:
-        """Predictions judged by their label, from memory or from the label record's own content."""
-        return self.labels["applied"] + self.labels["applied_late"]
-
-    def copy(self) -> "Tally":
-        """An independent copy."""
-        twin = copy(self)
-        twin.examples, twin.labels, twin.actual = dict(self.examples), dict(self.labels), dict(self.actual)
-        return twin
-
-
-class Tallies(Struct):
-    """Counts since the partition's first record, and since the epoch began."""
-
-    life: Tally
-    epoch: Tally
 
 
 class Outcomes(Struct, frozen=True, omit_defaults=True, gc=False):
@@ -284,8 +240,7 @@ def _own(decoder: Callable[[bytes], Any], record: Record) -> Any:
         return decoder(record.value or b"")
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
         raise BadLog(
-            f"{record.topic}-{record.partition} offset {record.offset} is no record of the worker: {error}; "
-            "only the worker may write this topic"
+            f"{record.location} is no record of the worker: {error}; only the worker may write this topic"
         ) from None
 
 
@@ -312,7 +267,7 @@ def read_update(record: Record) -> Update | Epoch:
         epoch: Epoch = _own(_epoch, record)
         if epoch.format != FORMAT:
             raise BadLog(
-                f"updates-{record.partition} offset {record.offset} has format {epoch.format}; "
+                f"{record.location} has format {epoch.format}; "
                 f"this version reads {FORMAT}; upgrade the worker"
             )
         return epoch

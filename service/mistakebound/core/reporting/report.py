@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 import msgspec
 
-from mistakebound.core.messages.schema import EXAMPLE_OUTCOMES, LABEL_OUTCOMES, Tally
+from mistakebound.core.messages.tallies import EXAMPLE_OUTCOMES, LABEL_OUTCOMES, Tally
 from mistakebound.core.model.model import Model
 
 

@@ -9,9 +9,11 @@ from collections.abc import Iterable, Mapping
 from typing import cast
 
 from mistakebound.core.messages.labels import spelled
-from mistakebound.core.messages.schema import Decision, Tallies
+from mistakebound.core.messages.schema import Decision
+from mistakebound.core.messages.tallies import ExampleOutcome, LabelOutcome, Tallies
+from mistakebound.core.records import Stream
 from mistakebound.core.step.explained import ExplainedMistake
-from mistakebound.core.step.facts import Direction, ExampleOutcome, LabelOutcome, StepFacts, Stream
+from mistakebound.core.step.facts import Direction, StepFacts
 from mistakebound.settings import LabelValue
 
 

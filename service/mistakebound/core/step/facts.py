@@ -7,12 +7,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
+from mistakebound.core.messages.tallies import ExampleOutcome, LabelOutcome
+from mistakebound.core.records import Stream
 from mistakebound.core.step.explained import ExplainedMistake
 
-Stream = Literal["examples", "labels"]
 Direction = Literal["promote", "demote"]
-LabelOutcome = Literal["applied", "applied_late", "duplicate", "conflict", "expired", "unmatched", "invalid"]
-ExampleOutcome = Literal["labelled", "expired", "evicted", "duplicate", "invalid"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

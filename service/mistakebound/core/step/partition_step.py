@@ -7,19 +7,19 @@ and never decides again; an update is decided in `_due`, and nowhere else.
 from collections.abc import Collection
 from typing import Literal, NamedTuple
 
-from msgspec import UNSET, Raw
+from msgspec import UNSET, Raw, UnsetType
 
 from mistakebound.core.faults import BadRecord
 from mistakebound.core.learners import Score
 from mistakebound.core.ledger.entries import Waiting
+from mistakebound.core.ledger.label_outcomes import OUTCOMES, Known
 from mistakebound.core.messages.dead_letters import dead_letter
 from mistakebound.core.messages.features import Features
 from mistakebound.core.messages.labels import Carried, spelled
 from mistakebound.core.messages.schema import Decision, Prediction, Update, Version, encode
-from mistakebound.core.records import Outgoing, Position, Record, TopicPartition
+from mistakebound.core.records import Outgoing, Position, Record, Stream, TopicPartition
 from mistakebound.core.step.counting import Counting, StepCounts
 from mistakebound.core.step.explain import Explaining
-from mistakebound.core.step.facts import LabelOutcome, Stream
 from mistakebound.core.step.merge import Merge
 from mistakebound.core.step.open_classes import with_one_more
 from mistakebound.core.step.outcomes import written
@@ -98,7 +98,7 @@ class PartitionStep:
             self._give_up(late, "expired")
             allowance -= 1
         while allowance > 0 and (alone := ledger.overdue_label()) is not None:
-            self._unmatched(alone.id)
+            self._unpark(alone.id)
             allowance = 0 if self.bytes >= room else allowance - 1
         return allowance
 
@@ -210,40 +210,37 @@ class PartitionStep:
         if new_class is not None:
             self.sizes.check_classes(*new_class, self.state.settings.batch.max_records)
         waiting = ledger.waiting.get(record_id)
-        if waiting is not None:
+        if waiting is not None:  # as `OUTCOMES` has it; asked here, as nearly every label ends so
             if time_ms >= 0:
                 self.counts.label_delays.append(max(0, time_ms - waiting.at) / 1000)
             self._apply(waiting, offset, label)
             return
-        resolved = ledger.remembered.get(record_id)
-        if resolved is not None and resolved.label is None:
+        self._settle(ledger.known(record_id, label), record_id, offset, label, carried)
+
+    def _settle(
+        self, known: Known, record_id: str, offset: int, label: LabelValue, carried: Carried | None
+    ) -> None:
+        """What becomes of a label without a waiting example, by the table of outcomes."""
+        outcome = OUTCOMES[known][carried is not None]
+        if outcome == "applied_late":
+            assert carried is not None
+            self._apply_late(record_id, offset, label, carried)
+        elif outcome != "parked":
+            self.decisions.append(Decision(outcome, record_id, None, offset, label))
+        else:
+            ledger = self.ledger
+            ledger.park(record_id, offset, label, carried)
+            features: Raw | UnsetType = UNSET
             if carried is not None:
-                self._apply_late(record_id, offset, label, carried)
-            else:
-                self._decide_label("expired", record_id, offset, label)
-            return
-        known = resolved or ledger.parked.get(record_id)
-        if known is not None:
-            again: LabelOutcome = "duplicate" if known.label == label else "conflict"
-            self._decide_label(again, record_id, offset, label)
-            return
-        ledger.park(record_id, offset, label, carried)
-        self.bytes += 0 if carried is None else len(carried.features)
-        self.decisions.append(
-            Decision(
-                "parked",
-                record_id,
-                None,
-                offset,
-                label,
-                None if carried is None else carried.predicted,
-                ledger.stream_time,
-                UNSET if carried is None else Raw(carried.features),
+                features = Raw(carried.features)
+                self.bytes += len(carried.features)
+            predicted = None if carried is None else carried.predicted
+            self.decisions.append(
+                Decision("parked", record_id, None, offset, label, predicted, ledger.stream_time, features)
             )
-        )
-        surplus = ledger.surplus_label()
-        if surplus is not None:
-            self._unmatched(surplus.id)
+            surplus = ledger.surplus_label()
+            if surplus is not None:
+                self._unpark(surplus.id)
 
     def _must_be_few(self, label: LabelValue) -> tuple[int, int] | None:
         """Of a label of a new open class: how many there are with it, and the bytes of their names.
@@ -326,16 +323,10 @@ class PartitionStep:
             must, predicted, behind = mistaken, entry.predicted, model.folded() - entry.updates
         return _Due(x, predicted, behind, model.version()) if must else None
 
-    def _unmatched(self, record_id: str) -> None:
-        """No example came for a parked label."""
+    def _unpark(self, record_id: str) -> None:
+        """No example came for a parked label, and it may wait no longer."""
         entry = self.ledger.unpark(record_id)
-        if entry.carried is not None:
-            self._apply_late(entry.id, entry.offset, entry.label, entry.carried)
-        else:
-            self._decide_label("unmatched", entry.id, entry.offset, entry.label)
-
-    def _decide_label(self, outcome: LabelOutcome, record_id: str, offset: int, label: LabelValue) -> None:
-        self.decisions.append(Decision(outcome, record_id, None, offset, label))
+        self._settle("never came", entry.id, entry.offset, entry.label, entry.carried)
 
     # --- both -------------------------------------------------------------------------------------
 

@@ -3,10 +3,10 @@
 from dataclasses import dataclass
 
 from mistakebound.core.faults import BadRecord
-from mistakebound.core.ledger.ledger import zero
 from mistakebound.core.messages.dead_letters import record_bytes
 from mistakebound.core.messages.inputs import ID_BYTES
-from mistakebound.core.messages.schema import Tallies, encode
+from mistakebound.core.messages.schema import encode
+from mistakebound.core.messages.tallies import Tallies, zero
 from mistakebound.core.model.model import Model
 from mistakebound.core.records import Record
 

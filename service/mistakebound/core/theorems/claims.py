@@ -19,7 +19,7 @@ from mistakebound.core.learners.voted_perceptron import VotedPerceptron
 from mistakebound.core.learners.winnow import EXPONENT_LIMIT
 from mistakebound.core.linear.linear import Linear
 from mistakebound.core.messages.inputs import declared
-from mistakebound.core.messages.schema import Tally
+from mistakebound.core.messages.tallies import Tally
 from mistakebound.core.model.model import Model
 from mistakebound.core.reporting.report import Bound
 from mistakebound.core.theorems import bounds

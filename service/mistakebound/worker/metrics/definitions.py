@@ -19,7 +19,9 @@ from prometheus_client.platform_collector import PlatformCollector
 from prometheus_client.process_collector import ProcessCollector
 
 from mistakebound.core.faults import REASONS
-from mistakebound.core.step.facts import Direction, ExampleOutcome, LabelOutcome, Stream
+from mistakebound.core.messages.tallies import ExampleOutcome, LabelOutcome
+from mistakebound.core.records import Stream
+from mistakebound.core.step.facts import Direction
 from mistakebound.worker.metrics.registry import PREFIX, Registry
 from mistakebound.worker.observers import PHASES, RebuildReason, TransactionResult
 
