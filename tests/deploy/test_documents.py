@@ -20,10 +20,10 @@ from mistakebound.commands.learners import as_markdown
 from mistakebound.config.keys import keys, open_tables
 from mistakebound.config.reference import reference
 from mistakebound.core.faults import REASONS
+from mistakebound.core.messages.tallies import ExampleOutcome, LabelOutcome
 from mistakebound.core.replay.recording import encode, encode_header
 from mistakebound.core.replay.replay import Row, as_stream, fresh
 from mistakebound.core.reporting.report import Bound
-from mistakebound.core.messages.tallies import ExampleOutcome, LabelOutcome
 from mistakebound.settings import Settings
 from mistakebound.worker.metrics.metrics import Metrics
 from tests.commands.support.command_line import ok, run, start

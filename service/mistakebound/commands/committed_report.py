@@ -1,7 +1,7 @@
 """How a log's work stands, from what was committed to it: no worker is asked."""
 
-from mistakebound.core.ledger.ledger import zero
-from mistakebound.core.messages.schema import Tally, read_outcomes
+from mistakebound.core.messages.schema import read_outcomes
+from mistakebound.core.messages.tallies import Tally, zero
 from mistakebound.core.records import INPUTS
 from mistakebound.core.reporting.report import ModelSummary, PartitionCounts, Report, report, summary
 from mistakebound.core.reporting.status import Behind

@@ -14,8 +14,7 @@ import structlog
 
 from mistakebound.core.checkpoint import Checkpoint
 from mistakebound.core.faults import BadLog, BadSnapshot
-from mistakebound.core.records import INPUTS
-from mistakebound.core.step.facts import Stream
+from mistakebound.core.records import INPUTS, Stream
 from mistakebound.log.protocol import Fenced, Log, OffsetLost, Session, TransactionFailed, Unreachable
 from mistakebound.settings import Settings
 from mistakebound.worker.assignment import WorkerState, take_over

@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, Protocol, get_args
 
+from mistakebound.core.records import Stream
 from mistakebound.core.step.facts import PartitionTotals, StepFacts
 from mistakebound.worker.assignment import WorkerState
 
