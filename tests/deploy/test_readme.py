@@ -12,7 +12,7 @@ from mistakebound.config.keys import keys, shown
 from mistakebound.core.faults import REASONS
 from mistakebound.core.replay.recording import encode, encode_header
 from mistakebound.core.replay.replay import Row, as_stream, fresh
-from mistakebound.core.reporting.report import Bound
+from mistakebound.core.theorems.claims import Bound
 from mistakebound.settings import Settings
 from mistakebound.worker.metrics.metrics import Metrics
 from tests.support.project import ROOT

@@ -4,7 +4,8 @@ from collections.abc import Callable, Iterable, Mapping
 
 from mistakebound.commands.output import table
 from mistakebound.core.ledger.ledger import Ledger
-from mistakebound.core.reporting.report import Bound, Report, rate
+from mistakebound.core.reporting.report import Report, rate
+from mistakebound.core.theorems.claims import Bound
 
 HEADS = ("examples", "labelled", "mistakes", "rate since last", "rate overall", "always majority")
 

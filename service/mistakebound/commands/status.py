@@ -30,8 +30,8 @@ def status(
     from mistakebound.commands import render_epochs as told
     from mistakebound.commands.output import as_json, table
     from mistakebound.commands.progress import summary
+    from mistakebound.core.model.settings_diff import changes
     from mistakebound.core.reporting import status as told_status
-    from mistakebound.core.reporting.settings_diff import changes
     from mistakebound.worker.epochs.epochs import newest_epochs
 
     if schema:
@@ -64,7 +64,7 @@ def read(log: "Log", settings: "Settings", *, fold: bool) -> "Report":
     from mistakebound.core.messages.schema import read_outcomes
     from mistakebound.core.reporting.report import ModelSummary, PartitionCounts, report
     from mistakebound.core.reporting.report import summary as summary_of
-    from mistakebound.core.theorems.claims import certificate, standing
+    from mistakebound.core.theorems.claims import certificate, claims
     from mistakebound.log.newest import newest_record
     from mistakebound.worker.assignment import fold_updates
     from mistakebound.worker.epochs.epochs import newest_number
@@ -90,7 +90,7 @@ def read(log: "Log", settings: "Settings", *, fold: bool) -> "Report":
     model = fold_updates(log, settings, None).model
     of_epoch = [tally for number, tally in newest_tallies if number == model.epoch]
     return report(
-        counts, settings.learner.kind, summary_of(model), standing(model, of_epoch), certificate(model)
+        counts, settings.learner.kind, summary_of(model), claims(model, of_epoch), certificate(model)
     )
 
 

@@ -504,7 +504,7 @@ def compare(one: Learner, book: Book, stream: Iterator[tuple[Features, Any]], pa
 def test_a_learner_does_what_its_textbook_does(name: str, partitions: int, seed: int) -> None:
     """Every score, class, update and length, with some labels wrong; on any number of partitions."""
     form, learner, book = PAIRS[name]
-    if learner["kind"] == "voted-perceptron" or learner.get("budget"):
+    if KINDS[learner["kind"]].one_partition is not None or learner.get("budget"):
         partitions = 1
     noise = 0.1 if seed % 2 else 0.0
     compare(make(settings_of(form, learner), partitions), book(), rows(form, seed, noise), partitions)

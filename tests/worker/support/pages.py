@@ -3,7 +3,7 @@
 from prometheus_client.parser import text_string_to_metric_families
 
 from mistakebound.core.replay.replay import fresh
-from mistakebound.core.reporting.report import Bound
+from mistakebound.core.theorems.claims import Bound
 from mistakebound.settings import Settings
 from mistakebound.worker.metrics.metrics import Metrics
 

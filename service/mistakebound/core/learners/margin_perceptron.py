@@ -4,6 +4,17 @@ It updates whenever y * w.x < margin, also when the sign was right, so that what
 more than nothing. With unit u of margin gamma: at most (R^2 + 2*margin/r) / gamma^2 updates.
 """
 
+from collections.abc import Iterator
+
+from mistakebound.core.learners.claim import (
+    Claim,
+    Run,
+    euclidean_norm,
+    perceptrons,
+    separable,
+    undeclared_margin,
+)
+from mistakebound.core.learners.kind import Kind, Unmet, of_learner
 from mistakebound.core.linear.linear import Linear
 from mistakebound.core.linear.window import window_of
 from mistakebound.settings import LearnerSettings
@@ -23,3 +34,35 @@ def margin_perceptron(settings: LearnerSettings, partitions: int) -> Linear:
         must=must,
         window=window_of(settings, partitions),
     )
+
+
+def _requires(settings: LearnerSettings) -> Iterator[Unmet]:
+    if settings.margin == 0.0:
+        yield Unmet(
+            "learner.margin",
+            "at 0 the margin-perceptron never updates: its first score is 0, which is not below",
+            "Set it above 0, or take the perceptron",
+        )
+
+
+def _claim(run: Run) -> Claim | None:
+    settings = run.settings
+    if settings.delay_policy == "issued":  # updates at mistakes only, whatever the margin
+        return separable(run)
+    growth = run.radius**2 + 2 * settings.margin / settings.learning_rate
+    return perceptrons("margin", run, run.radius, growth)
+
+
+KIND = Kind(
+    name="margin-perceptron",
+    order=40,
+    make=of_learner(margin_perceptron),
+    source="Krauth & Mezard 1987; lecture 6",
+    bound="(R^2 + 2 margin/r)/gamma^2",
+    parameters=("margin", "learning_rate", "tie", "gamma", "window"),
+    requires=_requires,
+    claim=_claim,
+    undeclared=undeclared_margin,
+    norm=euclidean_norm,
+    sums=True,
+)

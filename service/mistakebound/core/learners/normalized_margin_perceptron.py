@@ -7,6 +7,9 @@ updates. ||w||^2 is summed by `math.fsum`, which rounds once whatever the order,
 
 from math import fsum, sqrt
 
+from mistakebound.core.bounds import normalized_margin
+from mistakebound.core.learners.claim import Claim, Run, euclidean_norm, separable
+from mistakebound.core.learners.kind import Kind, of_learner
 from mistakebound.core.linear.linear import Linear
 from mistakebound.core.linear.window import window_of
 from mistakebound.settings import LearnerSettings
@@ -26,3 +29,27 @@ def normalized_margin_perceptron(settings: LearnerSettings, partitions: int) -> 
 
     learner = Linear(partitions, settings.tie, must=must, window=window_of(settings, partitions))
     return learner
+
+
+def _claim(run: Run) -> Claim | None:
+    gamma = run.settings.gamma
+    if run.settings.delay_policy == "issued":
+        return separable(run)
+    if gamma is None or run.missing:
+        return None
+    return Claim("normalised margin", normalized_margin(gamma), f"gamma = {gamma:.4g}")
+
+
+KIND = Kind(
+    name="normalized-margin-perceptron",
+    order=50,
+    make=of_learner(normalized_margin_perceptron),
+    source="lecture 6",
+    bound="8/gamma^2",
+    parameters=("gamma", "tie", "window"),
+    needs=("gamma",),
+    unit=True,
+    claim=_claim,
+    norm=euclidean_norm,
+    sums=True,
+)

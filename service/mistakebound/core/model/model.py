@@ -4,14 +4,11 @@ The model is its mistakes: whoever has folded the first n_p updates of each part
 possible model. Averaged learners also need the clock, the labelled examples of each partition known.
 """
 
-from collections.abc import Mapping, Sequence
-from typing import Any
-
 from msgspec import Raw
 
 from mistakebound.core.faults import BadLog, BadRecord, BadSnapshot
 from mistakebound.core.journal import Journal
-from mistakebound.core.learners import Learner, Score, make
+from mistakebound.core.learners import Learner, Score, kind_of
 from mistakebound.core.learners.mistakes import Mistake, Mistakes
 from mistakebound.core.learners.requirements import accepted
 from mistakebound.core.ledger.entries import Shared
@@ -36,7 +33,8 @@ class Model:
         self.settings = settings
         self.reader = InputReader(settings.messages, settings.labels)
         self.classes = self.reader.classes
-        self.learner: Learner = make(settings, partitions)
+        self.kind = kind_of(settings)
+        self.learner: Learner = self.kind.make(settings, partitions)
         self.radius = 0.0
         """Largest length of an example updated on, in the learner's own space: the R of its theorem."""
         self._binary = len(self.classes) == 2
@@ -82,8 +80,7 @@ class Model:
     @property
     def window(self) -> Window | None:
         """Which updates count; None where all do."""
-        found = getattr(self.learner, "window", None)
-        return found if isinstance(found, Window) else None
+        return self.learner.window
 
     def version(self) -> Version:
         """What the next prediction is made with."""
@@ -265,19 +262,3 @@ class Model:
 def first_epoch(settings: Settings) -> Epoch:
     """The record that begins epoch 1 in every partition of `updates`."""
     return Epoch(1, FORMAT, dict(settings.of_epoch()))
-
-
-def changed_settings(epoch: Epoch, settings: Settings) -> list[str]:
-    """Keys in which the epoch's settings differ from these, each with both values and no remedy."""
-    return list(_differences("", epoch.settings, settings.of_epoch()))
-
-
-def _differences(path: str, old: Mapping[str, Any], new: Mapping[str, Any]) -> Sequence[str]:
-    found: list[str] = []
-    for key in sorted({*old, *new}):
-        before, now = old.get(key), new.get(key)
-        if isinstance(before, Mapping) and isinstance(now, Mapping):
-            found += _differences(f"{path}{key}.", before, now)
-        elif before != now or type(before) is not type(now):
-            found.append(f"{path}{key} is {now!r}, the epoch has {before!r}")
-    return found

@@ -11,9 +11,9 @@ from prometheus_client import Counter, Gauge
 from prometheus_client.exposition import choose_encoder
 from prometheus_client.samples import Sample
 
-from mistakebound.core.reporting.report import Bound
 from mistakebound.core.reporting.status import CheckpointStatus
 from mistakebound.core.step.facts import PartitionTotals, StepFacts, Stream
+from mistakebound.core.theorems.claims import Bound
 from mistakebound.worker.health import State
 from mistakebound.worker.metrics.definitions import Definitions, Level, RebuildReason, TransactionResult
 
