@@ -53,10 +53,10 @@ class AveragedPerceptron:
         """The class of a score."""
         return predict(score, self._tie)
 
-    def decide(self, x: Features, positive: bool) -> tuple[bool, bool]:
-        """(errs on this label, predicted class), by theta, as the perceptron."""
+    def decide(self, x: Features, positive: bool) -> tuple[float, bool]:
+        """(1 where it errs on this label, predicted class), by theta, as the perceptron."""
         score = saturate(self._theta.dot(x))
-        return errs(score, positive, self._tie), predict(score, self._tie)
+        return 1.0 if errs(score, positive, self._tie) else 0.0, predict(score, self._tie)
 
     def fold(
         self,
@@ -65,6 +65,7 @@ class AveragedPerceptron:
         positive: bool,
         clock: int,
         predicted: bool | None = None,
+        amount: float = 1.0,
     ) -> None:
         """theta += y*x, kappa += g*y*x with g = `clock`."""
         sign = 1.0 if positive else -1.0

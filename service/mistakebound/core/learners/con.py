@@ -43,9 +43,9 @@ class Con:
         """The class of a score."""
         return score > 0.0
 
-    def decide(self, x: Features, positive: bool) -> tuple[bool, bool]:
-        """(whether this label removes a concept, predicted class)."""
-        return self.space.shrinks(x, positive), self.score(x) > 0.0
+    def decide(self, x: Features, positive: bool) -> tuple[float, bool]:
+        """(1 where this label removes a concept, predicted class)."""
+        return float(self.space.shrinks(x, positive)), self.score(x) > 0.0
 
 
 KIND = Kind(

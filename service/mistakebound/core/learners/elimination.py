@@ -78,10 +78,11 @@ class Elimination:
         """The class of a score."""
         return score > 0.0
 
-    def decide(self, x: Features, positive: bool) -> tuple[bool, bool]:
-        """(must be updated, predicted class). A false positive of the conjunction teaches nothing."""
+    def decide(self, x: Features, positive: bool) -> tuple[float, bool]:
+        """(1 where it must be updated, predicted class). A false positive of the conjunction teaches nothing."""
         holds = self._holds(x)
-        return (positive != self._literals.denied) and not holds, holds != self._literals.denied
+        must = (positive != self._literals.denied) and not holds
+        return 1.0 if must else 0.0, holds != self._literals.denied
 
     def fold(
         self,
@@ -90,6 +91,7 @@ class Elimination:
         positive: bool,
         clock: int = 0,
         predicted: bool | None = None,
+        amount: float = 1.0,
     ) -> None:
         """Count the active features; an example of the wrong class has nothing to eliminate."""
         if positive == self._literals.denied:

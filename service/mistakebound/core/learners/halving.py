@@ -39,10 +39,10 @@ class Halving:
         """The class of a score."""
         return score > 0.0
 
-    def decide(self, x: Features, positive: bool) -> tuple[bool, bool]:
-        """(errs and has something left to remove, predicted class)."""
+    def decide(self, x: Features, positive: bool) -> tuple[float, bool]:
+        """(1 where it errs and has something left to remove, predicted class)."""
         predicted = self.score(x) > 0.0
-        return predicted != positive and self.space.shrinks(x, positive), predicted
+        return float(predicted != positive and self.space.shrinks(x, positive)), predicted
 
 
 KIND = Kind(

@@ -86,10 +86,10 @@ class KernelPerceptron:
         """The class of a score."""
         return predict(score, self._tie)
 
-    def decide(self, x: Features, positive: bool) -> tuple[bool, bool]:
-        """(errs on this label, predicted class)."""
+    def decide(self, x: Features, positive: bool) -> tuple[float, bool]:
+        """(1 where it errs on this label, predicted class)."""
         score = self.score(x)
-        return errs(score, positive, self._tie), predict(score, self._tie)
+        return 1.0 if errs(score, positive, self._tie) else 0.0, predict(score, self._tie)
 
     def fold(
         self,
@@ -98,6 +98,7 @@ class KernelPerceptron:
         positive: bool,
         clock: int,
         predicted: bool | None = None,
+        amount: float = 1.0,
     ) -> None:
         """Append the mistake."""
         self._mistakes.add(partition, Mistake(1.0 if positive else -1.0, x, clock))

@@ -37,11 +37,16 @@ class Learner(Protocol):
         """The class of a score; None where no class is known."""
         ...
 
-    def decide(self, x: Features, label: Any) -> tuple[bool, Any]:
-        """(whether the current hypothesis must be updated on this label, the class it predicts)."""
+    def decide(self, x: Features, label: Any) -> tuple[float, Any]:
+        """(how much of y*x must be added on this label, the class that the current hypothesis predicts).
+
+        0 where it need not be updated; 1 where the learner knows no other amounts.
+        """
         ...
 
-    def fold(self, partition: int, x: Features, label: Any, clock: int, predicted: Any) -> None:
+    def fold(
+        self, partition: int, x: Features, label: Any, clock: int, predicted: Any, amount: float = 1.0
+    ) -> None:
         """Apply one logged update; `clock` = labelled examples known to its owner, this one included."""
         ...
 

@@ -17,6 +17,7 @@ from mistakebound.core.learners.claim import (
 from mistakebound.core.learners.kind import Kind, Unmet, of_learner
 from mistakebound.core.linear.linear import Linear
 from mistakebound.core.linear.window import window_of
+from mistakebound.core.messages.features import Features
 from mistakebound.settings import LearnerSettings
 
 
@@ -24,14 +25,14 @@ def margin_perceptron(settings: LearnerSettings, partitions: int) -> Linear:
     """`settings`: margin >= 0 (in units of the score), learning_rate r > 0."""
     margin = settings.margin
 
-    def must(score: float, positive: bool) -> bool:
-        return (score if positive else -score) < margin
+    def amount(score: float, x: Features, positive: bool) -> float:
+        return 1.0 if (score if positive else -score) < margin else 0.0
 
     return Linear(
         partitions,
         settings.tie,
         scale=settings.learning_rate,
-        must=must,
+        amount=amount,
         window=window_of(settings, partitions),
     )
 

@@ -61,13 +61,19 @@ class MulticlassPerceptron:
         """The first class of the largest score; None while none is known."""
         return self._known()[score.index(max(score))] if score else None
 
-    def decide(self, x: Features, label: LabelValue) -> tuple[bool, LabelValue | None]:
-        """(errs on this label, predicted class), by theta."""
+    def decide(self, x: Features, label: LabelValue) -> tuple[float, LabelValue | None]:
+        """(1 where it errs on this label, predicted class), by theta."""
         predicted = self.predict([self._theta[one].dot(x) for one in self._known()])
-        return predicted != label, predicted
+        return 1.0 if predicted != label else 0.0, predicted
 
     def fold(
-        self, partition: int, x: Features, label: LabelValue, clock: int, predicted: LabelValue | None
+        self,
+        partition: int,
+        x: Features,
+        label: LabelValue,
+        clock: int,
+        predicted: LabelValue | None,
+        amount: float = 1.0,
     ) -> None:
         """theta_label += x, theta_predicted -= x; kappa likewise, times `clock`."""
         if self.window is not None:

@@ -59,7 +59,13 @@ class VersionSpace:
         return bool(np.any(self.members() & (self.values(x) != positive)))
 
     def fold(
-        self, partition: int, x: Features, positive: bool, clock: int = 0, predicted: bool | None = None
+        self,
+        partition: int,
+        x: Features,
+        positive: bool,
+        clock: int = 0,
+        predicted: bool | None = None,
+        amount: float = 1.0,
     ) -> None:
         """Keep only what agrees with this label."""
         agreeing = np.packbits(self.values(x) == positive)

@@ -56,10 +56,10 @@ class VotedPerceptron:
         """The class with more votes."""
         return predict(score, self._tie)
 
-    def decide(self, x: Features, positive: bool) -> tuple[bool, bool]:
-        """(errs on this label, predicted class), by the last vector."""
+    def decide(self, x: Features, positive: bool) -> tuple[float, bool]:
+        """(1 where it errs on this label, predicted class), by the last vector."""
         score = saturate(self._theta.dot(x))
-        return errs(score, positive, self._tie), predict(score, self._tie)
+        return 1.0 if errs(score, positive, self._tie) else 0.0, predict(score, self._tie)
 
     def fold(
         self,
@@ -68,6 +68,7 @@ class VotedPerceptron:
         positive: bool,
         clock: int,
         predicted: bool | None = None,
+        amount: float = 1.0,
     ) -> None:
         """Append a vector: the last one + y*x."""
         sign = 1.0 if positive else -1.0

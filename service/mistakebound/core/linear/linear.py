@@ -26,12 +26,12 @@ class Linear:
         weight: Callable[[float], float] = identity,
         threshold: float = 0.0,
         scale: float = 1.0,
-        must: Callable[[float, bool], bool] | None = None,
+        amount: Callable[[float, Features, bool], float] | None = None,
         step: Callable[[bool], float] = signed,
         length: Callable[[Features], float] = euclidean,
         window: Window | None = None,
     ) -> None:
-        """`must(score, positive)`: whether to update; default: when the tie rule says that it errs.
+        """`amount(score, x, positive)`: how much of y*x to add; default: all when the tie rule says that it errs.
 
         `window`: which updates count; default all.
         """
@@ -48,7 +48,7 @@ class Linear:
         self._tie = tie
         self._scale = scale
         self._threshold = threshold
-        self._must = must if must is not None else lambda score, positive: errs(score, positive, tie)
+        self._amount = amount
         self._step = step
         self.length = length
         self.changes = 0
@@ -66,12 +66,15 @@ class Linear:
         """The class of a score."""
         return predict(score, self._tie)
 
-    def decide(self, x: Features, positive: bool) -> tuple[bool, bool]:
-        """(must be updated on this label, predicted class), by the current weights."""
+    def decide(self, x: Features, positive: bool) -> tuple[float, bool]:
+        """(how much to add on this label, predicted class), by the current weights."""
         scored, changes, score = self._scored
         if scored is not x or changes != self.changes:
             score = self.score(x)
-        return self._must(score, positive), predict(score, self._tie)
+        tie = self._tie
+        if self._amount is not None:
+            return self._amount(score, x, positive), predict(score, tie)
+        return 1.0 if errs(score, positive, tie) else 0.0, predict(score, tie)
 
     def fold(
         self,
@@ -80,14 +83,15 @@ class Linear:
         positive: bool,
         clock: int = 0,
         predicted: bool | None = None,
+        amount: float = 1.0,
     ) -> None:
-        """theta += y*x."""
+        """theta += amount*y*x."""
         self.changes += 1
         if self.window is not None:
             oldest = self.window.advance(partition)
             if oldest:
                 self._theta.leave_out(partition, oldest)
-        self._theta.add(partition, x, self._step(positive))
+        self._theta.add(partition, x, amount * self._step(positive))
 
     def _changed(self) -> None:
         self.changes += 1

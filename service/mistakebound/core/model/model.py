@@ -123,10 +123,10 @@ class Model:
         """The class of a score, in the declared form; None where no class is known."""
         return self._declared(self.learner.predict(score))
 
-    def decide(self, x: Features, label: LabelValue) -> tuple[bool, LabelValue | None]:
-        """(whether the current hypothesis must be updated on this label, the class it predicts)."""
-        must, predicted = self.learner.decide(x, self._learned(label))
-        return must, self._declared(predicted)
+    def decide(self, x: Features, label: LabelValue) -> tuple[float, LabelValue | None]:
+        """(how much of y*x must be added on this label, 0 for nothing; the class the current hypothesis predicts)."""
+        amount, predicted = self.learner.decide(x, self._learned(label))
+        return amount, self._declared(predicted)
 
     def _learned(self, label: LabelValue | None) -> LabelValue | None:
         """A class as the learner knows it: with two classes, whether it is the positive one."""
@@ -147,7 +147,13 @@ class Model:
         self._encoded = None
 
     def learn(
-        self, partition: int, x: Features, label: LabelValue, predicted: LabelValue | None, behind: int = 0
+        self,
+        partition: int,
+        x: Features,
+        label: LabelValue,
+        predicted: LabelValue | None,
+        behind: int = 0,
+        amount: float = 1.0,
     ) -> int:
         """Fold an own mistake; returns its number n in the partition and epoch.
 
@@ -155,16 +161,22 @@ class Model:
         """
         self.decided += sum(self.updates) - behind
         self.updates[partition] += 1
-        self._fold(partition, x, label, predicted, sum(self.clock))
+        self._fold(partition, x, label, predicted, sum(self.clock), amount)
         return self.updates[partition]
 
     def _fold(
-        self, partition: int, x: Features, label: LabelValue, predicted: LabelValue | None, clock: int
+        self,
+        partition: int,
+        x: Features,
+        label: LabelValue,
+        predicted: LabelValue | None,
+        clock: int,
+        amount: float,
     ) -> None:
         self._encoded = None
         self.radius = max(self.radius, self.learner.length(x))
         learned = self._learned(label)
-        self.learner.fold(partition, x, learned, clock, self._learned(predicted))
+        self.learner.fold(partition, x, learned, clock, self._learned(predicted), amount)
         if self._binary:
             self.recent.add(partition, Mistake(1.0 if learned else -1.0, x, clock))
 
@@ -189,7 +201,7 @@ class Model:
         self.decided += sum(update.model.updates) - update.behind
         self.needed = list(map(max, self.needed, update.model.updates))
         self.clock = list(map(max, self.clock, update.clock))
-        self._fold(partition, x, update.label, update.predicted, sum(update.clock))
+        self._fold(partition, x, update.label, update.predicted, sum(update.clock), update.amount)
         return True
 
     def _readable(self, partition: int, update: Update, based: bool) -> Features:
@@ -214,7 +226,7 @@ class Model:
     def inherit(self, partition: int, update: Update) -> None:
         """Fold an update of the epoch that this one is based on: as an initial weight, of no count."""
         x = self._readable(partition, update, based=True)
-        self._fold(partition, x, update.label, update.predicted, 0)
+        self._fold(partition, x, update.label, update.predicted, 0, update.amount)
         self._encoded = None
 
     def begin(self, undoable: bool = True) -> None:
