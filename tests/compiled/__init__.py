@@ -15,7 +15,7 @@ import tomllib
 import zipfile
 from pathlib import Path
 
-from tests.support.project import ROOT
+from tests.support.project import ROOT, SOURCE
 
 BUILD = {"HATCH_BUILD_HOOKS_ENABLE": "1", "HATCH_BUILD_CLEAN_HOOKS_AFTER": "1"}
 COPIED = (
@@ -37,7 +37,9 @@ def named() -> list[str]:
     """The modules that pyproject.toml wants compiled, as one imports them."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())
     hook = project["tool"]["hatch"]["build"]["targets"]["wheel"]["hooks"]["mypyc"]
-    return [path.removeprefix("/service/").removesuffix(".py").replace("/", ".") for path in hook["include"]]
+    left_out = {ROOT / path[1:] for path in hook["exclude"]}
+    found = [file for path in hook["include"] for file in sorted(ROOT.glob(path[1:])) if file not in left_out]
+    return [".".join(file.relative_to(SOURCE).with_suffix("").parts) for file in found]
 
 
 def checkout(folder: Path) -> None:

@@ -23,7 +23,7 @@ from mistakebound.core.faults import REASONS
 from mistakebound.core.messages.tallies import ExampleOutcome, LabelOutcome
 from mistakebound.core.replay.recording import encode, encode_header
 from mistakebound.core.replay.replay import Row, as_stream, fresh
-from mistakebound.core.reporting.report import Bound
+from mistakebound.core.theorems.claims import Bound
 from mistakebound.settings import Settings
 from mistakebound.worker.metrics.metrics import Metrics
 from tests.commands.support.command_line import ok, run, start

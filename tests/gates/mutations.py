@@ -121,7 +121,7 @@ MUTATIONS: Mapping[str, Sequence[Mutation]] = {
             "len(score) - 1 - score[::-1].index(max(score))",
         ),
         ("smallest score wins", "max(score))] if", "min(score))] if"),
-        ("update when right", "return predicted != label", "return predicted == label"),
+        ("update when right", "1.0 if predicted != label", "1.0 if predicted == label"),
         ("subtract from both", "((label, 1.0)", "((label, -1.0)"),
         ("add to both", "(predicted, -1.0)", "(predicted, 1.0)"),
         ("forget to subtract", ", (predicted, -1.0))", ",)"),
@@ -175,7 +175,7 @@ MUTATIONS: Mapping[str, Sequence[Mutation]] = {
             ("no margin", "margin = settings.margin", "margin = 1e-300"),
             ("twice the margin", "margin = settings.margin", "margin = 2 * settings.margin"),
             ("forget the rate", "        scale=settings.learning_rate,\n", ""),
-            ("update at mistakes only", "        must=must,\n", ""),
+            ("update at mistakes only", "        amount=amount,\n", ""),
         ),
         *_linear("sign", "bias", "rows"),
     ),
@@ -195,7 +195,7 @@ MUTATIONS: Mapping[str, Sequence[Mutation]] = {
             ("a norm that stays", "if learner.changes not in known", "if len(known) != 1 or -1 in known"),
             ("the norm of sizes", "value * value for", "abs(value) for"),
             ("the label turned", "(score if positive else -score)", "(-score if positive else score)"),
-            ("update at mistakes only", ", must=must", ""),
+            ("update at mistakes only", ", amount=amount", ""),
         ),
         *_linear("sign", "bias"),
     ),
@@ -284,7 +284,7 @@ MUTATIONS: Mapping[str, Sequence[Mutation]] = {
         ("one literal too many", "< self._always", "<= self._always"),
         ("one literal may fail", "< self._always", "< self._always - 1"),
         ("forget negations", "0.0 in counts", "-1.0 in counts"),
-        ("update when right", "and not holds, holds", "and holds, holds"),
+        ("update when right", "and not holds\n", "and holds\n"),
         (
             "update on false alarms",
             "(positive != self._literals.denied) and not",
@@ -311,8 +311,8 @@ MUTATIONS: Mapping[str, Sequence[Mutation]] = {
             ("positive when none is left", "            return 0.0\n", "            return 1.0\n"),
             (
                 "filter on mistakes only",
-                "return self.space.shrinks(x, positive), self",
-                "return (self.score(x) > 0.0) != positive, self",
+                "return float(self.space.shrinks(x, positive)), self",
+                "return float((self.score(x) > 0.0) != positive), self",
             ),
         ),
         *_of(
@@ -360,8 +360,8 @@ MUTATIONS: Mapping[str, Sequence[Mutation]] = {
             ("update when right", "predicted != positive and", "predicted == positive and"),
             (
                 "update where nothing is left",
-                " and self.space.shrinks(x, positive), predicted",
-                ", predicted",
+                " and self.space.shrinks(x, positive)), predicted",
+                "), predicted",
             ),
         ),
         *_of(

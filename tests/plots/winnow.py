@@ -10,9 +10,9 @@ from math import log10
 
 import numpy as np
 
+from mistakebound.core.bounds import littlestone_divide
 from mistakebound.core.learners import Learner, make
 from mistakebound.core.messages.features import Features
-from mistakebound.core.theorems.bounds import littlestone_divide
 from mistakebound.settings import Settings
 
 SIZES = (10, 30, 100, 300, 1_000, 3_000, 10_000)

@@ -44,15 +44,15 @@ def learners(
 
 def concept_classes() -> list[dict[str, Any]]:
     """Each name that `learner.concepts` takes, the learners that take it, and what it means."""
+    from mistakebound.core.learners import KINDS
     from mistakebound.core.learners.concepts import NAMES
     from mistakebound.core.learners.elimination import CLASSES
 
+    takers = {name: kind for name, kind in KINDS.items() if "concepts" in kind.parameters}
+    listing = [name for name, kind in takers.items() if kind.concepts_left is not None]
+    eliminating = [name for name in takers if name not in listing]
     finite = [
-        {
-            "name": name,
-            "learners": [*(["elimination"] if name in CLASSES else ()), "con", "halving"],
-            "meaning": meaning,
-        }
+        {"name": name, "learners": [*(eliminating if name in CLASSES else ()), *listing], "meaning": meaning}
         for name, meaning in NAMES.items()
     ]
     literals = {
@@ -60,9 +60,7 @@ def concept_classes() -> list[dict[str, Any]]:
         "disjunctions": "disjunctions of literals, by De Morgan",
     }
     denied = [name for name in CLASSES if name not in NAMES]
-    return finite + [
-        {"name": name, "learners": ["elimination"], "meaning": literals[name]} for name in denied
-    ]
+    return finite + [{"name": name, "learners": eliminating, "meaning": literals[name]} for name in denied]
 
 
 def _described(kind: "Kind") -> dict[str, Any]:
@@ -74,8 +72,8 @@ def _described(kind: "Kind") -> dict[str, Any]:
         "bounds": kind.bounds,
         "shared": kind.shared,
         "features": _features(kind),
-        "classes": "two or more" if kind.many_classes else "two",
-        "issued": not kind.zero_delay,
+        "classes": "two" if kind.many is None else "two or more",
+        "issued": kind.no_issued is None,
     }
 
 
@@ -93,8 +91,8 @@ def _as_text(name: str, kind: "Kind") -> str:
         "bound": f"{kind.bound}, on {kind.bounds}",
         "shared by": kind.shared,
         "features": _features(kind),
-        "classes": "two or more" if kind.many_classes else "two",
-        "policies": "rescore" if kind.zero_delay else "rescore, issued",
+        "classes": "two" if kind.many is None else "two or more",
+        "policies": "rescore, issued" if kind.no_issued is None else "rescore",
     }
     return "\n".join([name, *(f"  {head:<10}  {value}" for head, value in rows.items())])
 

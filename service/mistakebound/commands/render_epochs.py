@@ -6,7 +6,7 @@ from typing import Any
 from msgspec.json import encode
 
 from mistakebound.core.messages.schema import Base, Epoch
-from mistakebound.core.reporting.settings_diff import Change, changes
+from mistakebound.core.model.settings_diff import Change, changes
 from mistakebound.settings import Settings
 
 

@@ -25,7 +25,7 @@ def status(
     from mistakebound.commands.output import as_json, table
     from mistakebound.commands.render_report import render_report
     from mistakebound.core.reporting import status as reporting
-    from mistakebound.core.reporting.settings_diff import changes
+    from mistakebound.core.model.settings_diff import changes
     from mistakebound.worker.epochs.epochs import newest_epochs
 
     if schema:

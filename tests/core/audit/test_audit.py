@@ -506,17 +506,17 @@ def learns_always(feeder: Feeder) -> None:
     _decides(feeder, 0, lambda must: True)
 
 
-def _decides(feeder: Feeder, place: int, change: Callable[[bool], bool]) -> None:
+def _decides(feeder: Feeder, place: int, change: Callable[[float], float]) -> None:
     learner: Learner = feeder.model.learner
     decide, asked = learner.decide, [0]
 
-    def wrongly(x: Any, label: Any) -> tuple[bool, Any]:
-        must, predicted = decide(x, label)
-        if change(must) != must:
+    def wrongly(x: Any, label: Any) -> tuple[float, Any]:
+        amount, predicted = decide(x, label)
+        if change(amount) != amount:
             asked[0] += 1
             if asked[0] == place or not place:
-                return change(must), predicted
-        return must, predicted
+                return change(amount), predicted
+        return amount, predicted
 
     learner.decide = wrongly  # type: ignore[method-assign]
 

@@ -123,7 +123,7 @@ def test_off_zero_an_update_is_due_exactly_when_the_class_is_wrong(
         score = dot(dict(weights), x, unseen=1.0 if kind == "winnow" else 0.0)
         if isfinite(score) and score != 0.0:
             assert plain is (score > 0)
-            assert must is (plain is not positive)
+            assert bool(must) is (plain is not positive)
         if must:
             one.fold(0, x, positive, number + 1, None)
 
@@ -177,7 +177,7 @@ def test_the_average_is_the_sum_of_the_weights_after_each_labelled_example(
         assert one.score(x, number) == dot(total, x)
         must, _ = one.decide(x, positive)
         y = 1.0 if positive else -1.0
-        assert must is (y * dot(weights, x) <= 0)
+        assert bool(must) is (y * dot(weights, x) <= 0)
         if must:
             one.fold(number % partitions, x, positive, number + 1, None)
             for name, value in x:

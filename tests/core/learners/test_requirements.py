@@ -65,7 +65,7 @@ def test_too_many_concepts_name_their_size(kind: str) -> None:
     assert str(3**20) in wrong
 
 
-@pytest.mark.parametrize("kind", [name for name, kind in KINDS.items() if not kind.many_classes])
+@pytest.mark.parametrize("kind", [name for name, kind in KINDS.items() if kind.many is None])
 def test_two_classes_are_enough_for_every_learner(kind: str) -> None:
     """More than two are refused by name where they are not known."""
     assert "labels.classes" in [key for key, *_ in told({"kind": kind}, labels=THREE)]

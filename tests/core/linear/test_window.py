@@ -21,7 +21,7 @@ from mistakebound.core.model.model_snapshot import Snapshot
 from mistakebound.core.records import Record
 from mistakebound.core.replay.passes import replay_passes
 from mistakebound.core.replay.replay import Row, fresh, replay_rows, report_of
-from mistakebound.core.theorems.claims import certificate, standing
+from mistakebound.core.theorems.claims import certificate, claims
 from mistakebound.settings import Settings
 from tests.core.support.feeding import Feeder
 from tests.core.support.histories import bits
@@ -124,8 +124,8 @@ def test_names_that_no_counting_update_has_vanish() -> None:
     for number in range(500):
         one.fold(0, ((f"x{number}", 1.0),), True, 1, None)
     assert len(one.theta()) == one.window.counting()[0] <= 30
-    assert sum(len(row) for blocks in one._theta.blocks for row in blocks.values()) <= 30
-    assert len(one._theta.blocks[0]) <= 11
+    assert sum(len(row) for blocks in one._theta.blocks.of for row in blocks.values()) <= 30
+    assert len(one._theta.blocks.of[0]) <= 11
     many = Model(Settings.model_validate({"learner": {"window": 1}, "labels": {"classes": "open"}}), 1)
     for label in ("ape", "bee"):
         many.learner.fold(0, (("a", 1.0),), label, 1, None)
@@ -184,7 +184,7 @@ def test_a_theorem_is_shown_as_long_as_nothing_was_left_out() -> None:
     for window, shown in ((None, True), (1_000, True), (20, False)):
         state = replay_rows(ROWS, of(window, gamma=0.5), 1)
         tallies = [ledger.tallies.epoch for ledger in state.ledgers.values()]
-        assert bool(standing(state.model, tallies)) is shown, window
+        assert bool(claims(state.model, tallies)) is shown, window
     sums = state.model.learner.theta()
     (counting,) = state.model.window.counting()  # type: ignore[union-attr]
     assert certificate(state.model) == abs(sums["a"]) / counting

@@ -11,7 +11,8 @@ from pydantic import ValidationError
 from mistakebound.core.faults import BadRecord
 from mistakebound.core.learners.requirements import unmet
 from mistakebound.core.messages.features import read, reader
-from mistakebound.core.model.model import changed_settings, first_epoch
+from mistakebound.core.model.model import first_epoch
+from mistakebound.core.model.settings_diff import changes
 from mistakebound.core.replay.scaling import fitted
 from mistakebound.settings import FeatureSettings, Settings
 
@@ -91,10 +92,9 @@ def test_the_scale_is_part_of_the_epoch() -> None:
     before = Settings.model_validate({"features": {"scale": {"a": (0, 1)}}})
     now = Settings.model_validate({"features": {"scale": {"a": (0, 2)}}})
 
-    assert changed_settings(first_epoch(before), before) == []
-    assert changed_settings(first_epoch(before), now) == [
-        "features.scale.a is [0.0, 2.0], the epoch has [0.0, 1.0]"
-    ]
+    begun = first_epoch(before).settings
+    assert changes(begun, before.of_epoch()) == []
+    assert changes(begun, now.of_epoch()) == [("features.scale.a", [0.0, 1.0], [0.0, 2.0])]
 
 
 def test_boolean_learners_take_no_scale() -> None:

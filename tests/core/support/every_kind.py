@@ -27,7 +27,6 @@ class Case:
 
     settings: Settings
     truth: Callable[[Raw], LabelValue]
-    one_partition: bool = False
 
     @property
     def kind(self) -> str:
@@ -44,7 +43,7 @@ class Case:
 
     def partitions(self, wished: int) -> int:
         """As many as wished, or as many as the learner can do with."""
-        return 1 if self.one_partition else wished
+        return wished if KINDS[self.kind].one_partition is None else 1
 
     def learner(self, partitions: int) -> Learner:
         """A new one."""
@@ -107,20 +106,19 @@ def _case(
     truth: Callable[[Raw], LabelValue] = _slope,
     features: Mapping[str, Any] | None = None,
     labels: Mapping[str, Any] | None = None,
-    one_partition: bool = False,
     **learner: Any,
 ) -> Case:
     settings = Settings.model_validate(
         {"learner": {"kind": kind, **learner}, "features": features or {}, "labels": labels or {}}
     )
-    return Case(settings, truth, one_partition)
+    return Case(settings, truth)
 
 
 THREE = {"classes": ["bee", "ape", "cat"]}
 OPEN = {"classes": "open"}
 CONCEPTS = {"features": BOOLEAN, "variables": VARIABLES}
 
-CASES: Mapping[str, Case] = {
+_CHOSEN: Mapping[str, Case] = {
     "perceptron": _case("perceptron"),
     "perceptron, learning rate": _case("perceptron", learning_rate=0.1, tie="negative"),
     "perceptron, three classes": _case("perceptron", _best, labels=THREE),
@@ -137,8 +135,8 @@ CASES: Mapping[str, Case] = {
     "littlestone winnow, zero, window": _case(
         "littlestone-winnow", _either, BOOLEAN, threshold=2.0, demotion="zero", relevant=2, window=2
     ),
-    "voted perceptron": _case("voted-perceptron", one_partition=True),
-    "voted perceptron, budget": _case("voted-perceptron", one_partition=True, budget=3),
+    "voted perceptron": _case("voted-perceptron"),
+    "voted perceptron, budget": _case("voted-perceptron", budget=3),
     "margin perceptron": _case("margin-perceptron", margin=0.7, learning_rate=0.5),
     "normalized margin perceptron": _case("normalized-margin-perceptron", features=UNIT, gamma=0.1),
     "one-sided perceptron": _case("one-sided-perceptron", features=UNIT),
@@ -170,7 +168,12 @@ CASES: Mapping[str, Case] = {
         variables=VARIABLES,
     ),
 }
-assert {case.kind for case in CASES.values()} == set(KINDS)
+CASES: Mapping[str, Case] = _CHOSEN | {
+    name: _case(name, features=UNIT if kind.unit else None)
+    for name, kind in KINDS.items()
+    if name not in {case.kind for case in _CHOSEN.values()}
+}
+"""A kind that needs nothing has a case without being named here."""
 
 FORMS = {case.kind: name for name, case in reversed(CASES.items())}
 """One form of each kind: the first in the table."""

@@ -39,7 +39,7 @@ RESTARTS = ("none", "abort", "stale", "marks", "lower marks", "checkpoint", "out
 
 def random_settings(random: Random, case: Case) -> Settings:
     """Small limits, so that a short history reaches all of them."""
-    issued = not KINDS[case.kind].zero_delay and random.random() < 0.3
+    issued = KINDS[case.kind].no_issued is None and random.random() < 0.3
     base = case.settings.model_dump(include={"learner", "features", "labels"})
     return Settings.model_validate(
         {

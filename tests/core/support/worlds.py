@@ -7,6 +7,7 @@ from math import exp, sqrt
 from random import Random
 from typing import Any
 
+from mistakebound.core.learners import KINDS
 from mistakebound.core.messages.features import Features, reader
 from mistakebound.settings import Settings
 
@@ -47,7 +48,7 @@ def linear(
 ) -> World:
     """Separable through the origin, BIAS counted; `length` 1: ||u||_1 = 1 and examples by their largest value."""
     random = Random(seed)
-    unit = learner["kind"] in ("one-sided-perceptron", "normalized-margin-perceptron")
+    unit = KINDS[learner["kind"]].unit
     bias = not positive
     names = ["a", "b", "c", "d"]
     every = [*names, "BIAS"] if bias else names
@@ -173,16 +174,12 @@ def _target(random: Random, name: str, variables: int) -> Callable[[set[int]], b
     return lambda active: all((place in active) is sign for place, sign in literals.items())
 
 
-WORLDS: Mapping[str, Callable[[int], World]] = {
+_CHOSEN: Mapping[str, Callable[[int], World]] = {
     "perceptron": lambda seed: linear(seed, kind="perceptron"),
     "perceptron, rate 0.1, ties positive": lambda seed: linear(
         seed, kind="perceptron", learning_rate=0.1, tie="positive"
     ),
-    "averaged-perceptron": lambda seed: linear(seed, kind="averaged-perceptron"),
-    "voted-perceptron": lambda seed: linear(seed, kind="voted-perceptron"),
     "margin-perceptron": lambda seed: linear(seed, kind="margin-perceptron", margin=0.5, learning_rate=0.5),
-    "normalized-margin-perceptron": lambda seed: linear(seed, kind="normalized-margin-perceptron"),
-    "one-sided-perceptron": lambda seed: linear(seed, kind="one-sided-perceptron"),
     "multiclass": many_classes,
     "multiclass, averaged": lambda seed: many_classes(seed, "averaged-perceptron"),
     "kernel-perceptron, polynomial": circle,
@@ -203,3 +200,8 @@ WORLDS: Mapping[str, Callable[[int], World]] = {
     },
     "con, shuffled": lambda seed: concept(seed, "con", "conjunctions", ranking_seed=7),
 }
+_COVERED = {name.partition(",")[0] for name in _CHOSEN}
+WORLDS: Mapping[str, Callable[[int], World]] = _CHOSEN | {
+    name: lambda seed, name=name: linear(seed, kind=name) for name in KINDS if name not in _COVERED
+}
+"""A perceptron that needs nothing but a margin has a world without being named here."""

@@ -8,13 +8,13 @@ import pytest
 from mistakebound.core.model.fold import Fold
 from mistakebound.core.records import INPUTS
 from mistakebound.core.replay.replay import Row, as_stream, fresh, replay_rows
-from mistakebound.core.reporting.report import Bound
 from mistakebound.core.reporting.status import CheckpointStatus, History, PartitionStatus
 from mistakebound.core.step.explained import ExplainedMistake
 from mistakebound.core.step.facts import StepFacts
 from mistakebound.core.step.merge import Merge
 from mistakebound.core.step.step import step
-from mistakebound.core.theorems.why_none import silence
+from mistakebound.core.theorems.claims import Bound
+from mistakebound.core.theorems.why_none import why_none
 from mistakebound.settings import Settings
 from mistakebound.worker.health import Health
 from mistakebound.worker.http.history import RINGS, RecentHistory
@@ -266,7 +266,7 @@ def test_an_epoch_that_started_from_another_says_so() -> None:
     """No theorem speaks of its model."""
     state = replay_rows(OPPOSITES, settings_of(), 1)
     state.model.based = True
-    assert "another one" in silence(state.model)
+    assert "another one" in why_none(state.model)
 
 
 def test_a_snapshot_does_not_change_when_the_worker_goes_on() -> None:

@@ -8,8 +8,8 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from mistakebound.core.faults import REASONS
 from mistakebound.core.messages.labels import spelled
-from mistakebound.core.reporting.report import Bound
 from mistakebound.core.step.facts import PartitionTotals, StepFacts
+from mistakebound.core.theorems.claims import Bound
 from mistakebound.worker.metrics.metrics import Metrics
 from mistakebound.worker.observers import (
     Assigned,

@@ -9,8 +9,9 @@ import pytest
 from mistakebound.commands.committed_report import read_report
 from mistakebound.commands.render_report import render_report
 from mistakebound.core.replay.replay import Row, replay_rows, report_of
-from mistakebound.core.reporting.report import Bound, Report
+from mistakebound.core.reporting.report import Report
 from mistakebound.core.step.state import State
+from mistakebound.core.theorems.claims import Bound
 from mistakebound.settings import Settings
 from mistakebound.worker.metrics import model_insight
 from mistakebound.worker.metrics.metrics import Metrics

@@ -2,8 +2,8 @@
 
 import pytest
 
-from mistakebound.core.reporting.report import Bound
 from mistakebound.core.step.facts import PartitionTotals, StepFacts
+from mistakebound.core.theorems.claims import Bound
 from mistakebound.worker.metrics.metrics import Metrics
 from tests.worker.support.events import committed, waiting
 from tests.worker.support.promtool import lint

@@ -2,7 +2,7 @@
 
 from prometheus_client.parser import text_string_to_metric_families
 
-from mistakebound.core.reporting.report import Bound
+from mistakebound.core.theorems.claims import Bound
 from mistakebound.worker.metrics.metrics import Metrics
 from tests.worker.support.events import assigned, waiting
 

@@ -9,17 +9,9 @@ from msgspec import UNSET, Struct
 
 from mistakebound.core.learners import Score
 from mistakebound.core.messages.schema import Prediction
-from mistakebound.settings import Settings
 
 ULPS = 4
 """Scores made with `exp` or a power may be off by so many units in the last place between processors."""
-
-
-def tolerant(settings: Settings) -> bool:
-    """Whether the learner's scores rest on functions that processors round differently."""
-    learner = settings.learner
-    winnow = learner.kind in ("winnow", "balanced-winnow", "littlestone-winnow")
-    return winnow or (learner.kind == "kernel-perceptron" and learner.kernel == "rbf")
 
 
 def score_of(prediction: Prediction) -> Score | None:
@@ -67,7 +59,7 @@ def _brief(text: str) -> str:
 
 
 def canonical(state: Any) -> Any:
-    """A learner's state as comparable values: names in order, floats as their bits, empty classes left out."""
+    """A learner's state as comparable values: names in order, floats as their bits."""
     if isinstance(state, float):
         return pack("<d", state)
     if isinstance(state, dict):
@@ -75,14 +67,3 @@ def canonical(state: Any) -> Any:
     if isinstance(state, list | tuple):
         return [canonical(value) for value in state]
     return state
-
-
-def by_class(state: Any) -> Any:
-    """A multiclass state, whose classes come in the order in which a worker first met them."""
-    if isinstance(state, dict):  # with a window
-        return canonical(state["folded"]), by_class(state["classes"])
-    return sorted(
-        (repr(one), canonical(theta), canonical(kappa))
-        for one, theta, kappa in state
-        if any(theta) or any(kappa)
-    )

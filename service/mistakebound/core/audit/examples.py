@@ -2,7 +2,7 @@
 
 from msgspec import UNSET, Raw
 
-from mistakebound.core.audit.compare import ULPS, differing, same_score, score_of, shown, tolerant
+from mistakebound.core.audit.compare import ULPS, differing, same_score, score_of, shown
 from mistakebound.core.audit.findings import Findings
 from mistakebound.core.audit.labels import Labels
 from mistakebound.core.audit.reference_ledger import Waiting
@@ -34,7 +34,7 @@ class Examples:
     def begin_epoch(self, replica: Replica, labels: Labels) -> None:
         """From now on this model predicts."""
         self._model, self._labels = replica.model, labels
-        self._tolerant = tolerant(replica.model.settings)
+        self._tolerant = replica.model.kind.rounds(replica.model.settings.learner)
 
     def next_prediction(self) -> int | None:
         """Offset of the next prediction that is not accounted for; None where there is none."""

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 from msgspec import UNSET, Raw
 
-from mistakebound.core.audit.compare import differing, shown
+from mistakebound.core.audit.compare import ULPS, differing, same_score, shown
 from mistakebound.core.audit.counts import Counts, name_of
 from mistakebound.core.audit.findings import Findings
 from mistakebound.core.audit.partition_steps import RecordedStep
@@ -161,12 +161,12 @@ class Labels:
         due: Update | None = None
         before = model.version()
         if x is not None and model.reader.knows(label):
-            must, predicted = model.decide(x, label)
+            amount, predicted = model.decide(x, label)
             behind = 0
             if self.settings.learner.delay_policy == "issued" and entry.epoch == model.epoch:
-                must, predicted = mistaken, entry.predicted
+                amount, predicted = float(mistaken), entry.predicted
                 behind = sum(model.updates) - entry.updates
-            if must:
+            if amount:
                 clock = [count + (q == p) for q, count in enumerate(model.clock)]
                 n, raw = model.updates[p] + 1, Raw(entry.features)
                 due = Update(
@@ -181,6 +181,7 @@ class Labels:
                     before,
                     behind,
                     late=late,
+                    amount=amount,
                 )
         model.clock[p] += 1
         self._meet(entry, label, due, late=late)
@@ -216,9 +217,11 @@ class Labels:
             )
         else:
             record, told = found
-            leave = () if self._model.learner.averaged else ("clock",)
-            wrong = differing(told, due, leave=leave)
-            if leave and told.clock[self.partition] != due.clock[self.partition]:
+            ulps = ULPS if self._model.kind.rounds(self.settings.learner) else 0
+            leave = ("amount",) if same_score(told.amount, due.amount, ulps=ulps) else ()
+            clocked = self._model.learner.averaged
+            wrong = differing(told, due, leave=leave if clocked else (*leave, "clock"))
+            if not clocked and told.clock[self.partition] != due.clock[self.partition]:
                 wrong += (
                     f"; clock is {told.clock}, entry {self.partition} should be {due.clock[self.partition]}"
                 )

@@ -5,13 +5,12 @@ from struct import pack
 
 import msgspec
 
-from mistakebound.core.audit.compare import by_class, canonical
+from mistakebound.core.audit.compare import canonical
 from mistakebound.core.audit.findings import Findings
 from mistakebound.core.audit.replica import Replica, settings_of
 from mistakebound.core.audit.source import Source
 from mistakebound.core.checkpoint import Checkpoint
 from mistakebound.core.faults import BadLog
-from mistakebound.core.learners.multiclass_perceptron import MulticlassPerceptron
 from mistakebound.core.messages.schema import Epoch
 from mistakebound.settings import MessageSettings
 
@@ -59,13 +58,13 @@ def _differences(
         own = None if ledger is None else ledger.tallies.epoch.judged
         if clock < model.clock[q] or (own is not None and clock != own):
             wrong.append(f"clock {q} is {clock}, should be {model.clock[q] if own is None else own}")
-    form = by_class if isinstance(model.learner, MulticlassPerceptron) else canonical
+    comparable = model.kind.comparable
     try:
-        one = form(told.state)
+        one = canonical(comparable(told.state))
     except (KeyError, TypeError, ValueError):
         one = None
     made = model.learner.dump()
-    if one != form(msgspec.msgpack.decode(msgspec.msgpack.encode(made))):
+    if one != canonical(comparable(msgspec.msgpack.decode(msgspec.msgpack.encode(made)))):
         wrong.append(f"its rows are not the fold of its updates{_first_row(told.state, made)}")
     if pack("<d", told.radius) != pack("<d", model.radius) or told.decided != model.decided:
         wrong.append(

@@ -13,9 +13,12 @@ too, as if learning had begun after it.
 """
 
 from collections.abc import Mapping
-from typing import Any
 
-from mistakebound.core.linear.theta import Theta, digest, errs, euclidean, predict, saturate
+from mistakebound.core.learners.claim import euclidean_norm, separable, undeclared_margin
+from mistakebound.core.learners.kind import AVERAGES, Kind, of_learner
+from mistakebound.core.learners.multiclass_perceptron import many_classes
+from mistakebound.core.linear.parts import Parts
+from mistakebound.core.linear.theta import Theta, errs, euclidean, predict, saturate
 from mistakebound.core.linear.window import window_of
 from mistakebound.core.messages.features import Features
 from mistakebound.settings import LearnerSettings
@@ -30,9 +33,11 @@ class AveragedPerceptron:
         self._rate = settings.learning_rate
         self._tie = settings.tie
         self.window = window_of(settings, partitions)
-        self._theta, self._kappa = (
-            Theta(partitions) if self.window is None else self.window.theta() for _ in range(2)
-        )
+        self._theta, self._kappa = (Theta(partitions, window=self.window) for _ in range(2))
+        parts = Parts({"theta": self._theta, "kappa": self._kappa, "folded": self.window})
+        self.begin, self.rollback = parts.begin, parts.rollback
+        self.dump, self.load = parts.dump, parts.load
+        self.digest, self.length = self._theta.digest, euclidean
 
     def score(self, x: Features, clock: int) -> float:
         """a.x over k features, T = `clock`."""
@@ -48,10 +53,10 @@ class AveragedPerceptron:
         """The class of a score."""
         return predict(score, self._tie)
 
-    def decide(self, x: Features, positive: bool) -> tuple[bool, bool]:
-        """(errs on this label, predicted class), by theta, as the perceptron."""
+    def decide(self, x: Features, positive: bool) -> tuple[float, bool]:
+        """(1 where it errs on this label, predicted class), by theta, as the perceptron."""
         score = saturate(self._theta.dot(x))
-        return errs(score, positive, self._tie), predict(score, self._tie)
+        return 1.0 if errs(score, positive, self._tie) else 0.0, predict(score, self._tie)
 
     def fold(
         self,
@@ -60,47 +65,17 @@ class AveragedPerceptron:
         positive: bool,
         clock: int,
         predicted: bool | None = None,
+        amount: float = 1.0,
     ) -> None:
         """theta += y*x, kappa += g*y*x with g = `clock`."""
         sign = 1.0 if positive else -1.0
         if self.window is not None:
-            self.window.advance(partition, (self._theta, self._kappa))
+            oldest = self.window.advance(partition)
+            if oldest:
+                self._theta.leave_out(partition, oldest)
+                self._kappa.leave_out(partition, oldest)
         self._theta.add(partition, x, sign)
         self._kappa.add(partition, x, sign * clock)
-
-    def begin(self, undoable: bool = True) -> None:
-        """What follows can be rolled back, if it is `undoable`."""
-        self._theta.begin(undoable)
-        self._kappa.begin(undoable)
-        if self.window is not None:
-            self.window.begin()
-
-    def rollback(self) -> None:
-        """Undo what was folded since `begin`, to the bit."""
-        if self.window is not None:
-            self.window.rollback()
-        self._theta.rollback()
-        self._kappa.rollback()
-
-    def dump(self) -> dict[str, Any]:
-        """Rows [P, features] of theta and of kappa; with a window their blocks, and how many were folded."""
-        folded = {} if self.window is None else {"folded": self.window.folded}
-        return {"theta": self._theta.dump(), "kappa": self._kappa.dump()} | folded
-
-    def load(self, state: Mapping[str, Any]) -> None:
-        """Become what `dump` gave."""
-        if self.window is not None:
-            self.window.load(state["folded"])
-        self._theta.load(state["theta"])
-        self._kappa.load(state["kappa"])
-
-    def length(self, x: Features) -> float:
-        """||x||_2."""
-        return euclidean(x)
-
-    def digest(self) -> str:
-        """SHA-256 of theta."""
-        return digest(self._theta.sums)
 
     def theta(self) -> Mapping[str, float]:
         """Theta by feature name."""
@@ -109,3 +84,21 @@ class AveragedPerceptron:
     def weights(self) -> Mapping[str, float]:
         """Theta times the learning rate: the plain hypothesis."""
         return {name: self._rate * value for name, value in self._theta.sums.items()}
+
+
+KIND = Kind(
+    name="averaged-perceptron",
+    order=20,
+    make=of_learner(AveragedPerceptron),
+    many=many_classes("averaged-perceptron", averaged=True),
+    source="Freund & Schapire 1999; lecture 6",
+    bound="(R/gamma)^2",
+    bounds="updates",
+    shows="weights, not averaged",
+    parameters=("learning_rate", "tie", "gamma", "window"),
+    no_issued=AVERAGES,
+    claim=separable,
+    undeclared=undeclared_margin,
+    norm=euclidean_norm,
+    sums=True,
+)

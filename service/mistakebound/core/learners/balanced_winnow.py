@@ -7,7 +7,9 @@ is doubled too, where the notes leave b single.
 
 from math import sinh
 
-from mistakebound.core.learners.winnow import EXPONENT_LIMIT
+from mistakebound.core.learners.claim import largest_norm, undeclared_margin
+from mistakebound.core.learners.kind import Kind, of_learner
+from mistakebound.core.learners.winnow import EXPONENT_LIMIT, claim
 from mistakebound.core.linear.linear import Linear
 from mistakebound.core.linear.theta import largest, saturate
 from mistakebound.core.linear.window import window_of
@@ -24,3 +26,18 @@ def balanced_winnow(settings: LearnerSettings, partitions: int) -> Linear:
     return Linear(
         partitions, settings.tie, weight=weight, length=largest, window=window_of(settings, partitions)
     )
+
+
+KIND = Kind(
+    name="balanced-winnow",
+    order=120,
+    make=of_learner(balanced_winnow),
+    source="Littlestone 1988; Zhang 2000; CSE 446",
+    bound="the same on [x; -x]",
+    parameters=("eta", "initial_weight", "tie", "gamma", "window"),
+    claim=lambda run: claim(run, copies=2),
+    undeclared=undeclared_margin,
+    norm=largest_norm,
+    rounds=lambda settings: True,
+    sums=True,
+)

@@ -6,7 +6,15 @@ shuffle of it. Every label that removes a concept is an update, a mistake or not
 
 import numpy as np
 
-from mistakebound.core.learners.version_space import VersionSpace
+from mistakebound.core import bounds
+from mistakebound.core.learners.kind import STRIKES_OUT, Kind, of_learner
+from mistakebound.core.learners.version_space import (
+    VersionSpace,
+    concepts_left,
+    finite,
+    nameable,
+    space_of,
+)
 from mistakebound.core.messages.features import Features
 
 
@@ -14,6 +22,7 @@ class Con:
     """Predicts negative once no concept is left."""
 
     averaged = False
+    window = None
 
     def __init__(self, space: VersionSpace, seed: int | None) -> None:
         self.space = space
@@ -34,6 +43,23 @@ class Con:
         """The class of a score."""
         return score > 0.0
 
-    def decide(self, x: Features, positive: bool) -> tuple[bool, bool]:
-        """(whether this label removes a concept, predicted class)."""
-        return self.space.shrinks(x, positive), self.score(x) > 0.0
+    def decide(self, x: Features, positive: bool) -> tuple[float, bool]:
+        """(1 where this label removes a concept, predicted class)."""
+        return float(self.space.shrinks(x, positive)), self.score(x) > 0.0
+
+
+KIND = Kind(
+    name="con",
+    order=220,
+    make=of_learner(lambda settings, partitions: Con(space_of(settings, partitions), settings.ranking_seed)),
+    source="lecture 6, algorithm CON",
+    bound="|C| - 1",
+    shows="concepts that agree with every update",
+    parameters=("concepts", "variables", "ranking_seed"),
+    needs=("concepts", "variables"),
+    requires=nameable,
+    boolean=True,
+    no_window=STRIKES_OUT,
+    claim=finite("CON", bounds.con),
+    concepts_left=concepts_left,
+)

@@ -12,6 +12,8 @@ from math import comb
 import numpy as np
 import numpy.typing as npt
 
+from mistakebound.settings import LearnerSettings
+
 LARGEST = 2**22
 INT64_BITS = 62
 
@@ -41,6 +43,12 @@ NAMES = {
     "table:0110,1001": "explicit truth tables, 2^n digits each, the first variable the lowest bit of the row",
     "@FILE": "the same, one table a line",
 }
+
+
+def variables_of(settings: LearnerSettings) -> tuple[str, ...] | None:
+    """The declared Boolean variables by name; None where none are declared."""
+    declared_as = settings.variables
+    return tuple(map(str, range(declared_as))) if isinstance(declared_as, int) else declared_as
 
 
 def named(spec: str, variables: tuple[str, ...]) -> ConceptClass:

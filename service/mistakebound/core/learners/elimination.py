@@ -8,12 +8,18 @@ Counting is enough, and commutes: with theta_f the updates in which f was active
 f is in the hypothesis iff theta_f = n, and `not f` iff theta_f = 0. Features never seen cost nothing.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from hashlib import sha256
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from mistakebound.core.linear.theta import Theta, digest
+from mistakebound.core import bounds
+from mistakebound.core.learners.claim import Claim, Run, lacked
+from mistakebound.core.learners.concepts import variables_of
+from mistakebound.core.learners.kind import STRIKES_OUT, Kind, Unmet, of_learner
+from mistakebound.core.linear.parts import Parts
+from mistakebound.core.linear.theta import Theta
 from mistakebound.core.messages.features import Features
+from mistakebound.settings import LearnerSettings
 
 
 class Literals(NamedTuple):
@@ -36,6 +42,7 @@ class Elimination:
     """`variables`: all there are, where declared; features are 0 or 1."""
 
     averaged = False
+    window = None
 
     def __init__(self, literals: Literals, variables: Sequence[str] | None, partitions: int) -> None:
         self._literals = literals
@@ -44,6 +51,9 @@ class Elimination:
         self._updates = Theta(partitions)
         self._always = 0
         """How many features were active in every update."""
+        parts = Parts({"counts": self._counts, "updates": self._updates}, self._recount)
+        self.begin, self.rollback = parts.begin, parts.rollback
+        self.dump, self.load = parts.dump, parts.load
 
     def _holds(self, x: Features) -> bool:
         """Whether the conjunction is true of x."""
@@ -68,10 +78,11 @@ class Elimination:
         """The class of a score."""
         return score > 0.0
 
-    def decide(self, x: Features, positive: bool) -> tuple[bool, bool]:
-        """(must be updated, predicted class). A false positive of the conjunction teaches nothing."""
+    def decide(self, x: Features, positive: bool) -> tuple[float, bool]:
+        """(1 where it must be updated, predicted class). A false positive of the conjunction teaches nothing."""
         holds = self._holds(x)
-        return (positive != self._literals.denied) and not holds, holds != self._literals.denied
+        must = (positive != self._literals.denied) and not holds
+        return 1.0 if must else 0.0, holds != self._literals.denied
 
     def fold(
         self,
@@ -80,6 +91,7 @@ class Elimination:
         positive: bool,
         clock: int = 0,
         predicted: bool | None = None,
+        amount: float = 1.0,
     ) -> None:
         """Count the active features; an example of the wrong class has nothing to eliminate."""
         if positive == self._literals.denied:
@@ -92,34 +104,13 @@ class Elimination:
         updates = self._updates.sums.get("n", 0.0)
         self._always = sum(count == updates for count in self._counts.sums.values())
 
-    def begin(self, undoable: bool = True) -> None:
-        """What follows can be rolled back, if it is `undoable`."""
-        self._counts.begin(undoable)
-        self._updates.begin(undoable)
-
-    def rollback(self) -> None:
-        """Undo what was folded since `begin`."""
-        self._counts.rollback()
-        self._updates.rollback()
-        self._recount()
-
-    def dump(self) -> Any:
-        """Rows [P, features] of the counts, and of the number of updates."""
-        return {"counts": self._counts.rows, "updates": self._updates.rows}
-
-    def load(self, state: Mapping[str, Any]) -> None:
-        """Become what `dump` gave."""
-        self._counts.load(state["counts"])
-        self._updates.load(state["updates"])
-        self._recount()
-
     def length(self, x: Features) -> float:
         """How many features are active."""
         return float(sum(value != 0.0 for _, value in x))
 
     def digest(self) -> str:
         """SHA-256 of the counts and the number of updates."""
-        return sha256((digest(self._counts.sums) + digest(self._updates.sums)).encode()).hexdigest()
+        return sha256((self._counts.digest() + self._updates.digest()).encode()).hexdigest()
 
     def theta(self) -> Mapping[str, float]:
         """In how many updates each feature was active."""
@@ -133,3 +124,45 @@ class Elimination:
         if self._literals.absent and self._variables is not None:
             left |= {f"not {name}": 1.0 for name in self._variables if seen.get(name, 0.0) == 0.0}
         return left
+
+
+def _make(settings: LearnerSettings, partitions: int) -> Elimination:
+    return Elimination(
+        CLASSES[settings.concepts or "monotone-conjunctions"], variables_of(settings), partitions
+    )
+
+
+def _requires(settings: LearnerSettings) -> Iterator[Unmet]:
+    if settings.concepts is not None and settings.concepts not in CLASSES:
+        yield Unmet("learner.concepts", f"elimination knows {', '.join(CLASSES)}", "Take one of these")
+
+
+def _claim(run: Run) -> Claim | None:
+    variables = variables_of(run.settings)
+    if variables is None:
+        return None
+    general = run.settings.concepts in ("conjunctions", "disjunctions")
+    most = bounds.missing_sets(bounds.elimination(len(variables), general=general), run.missing)
+    return Claim("elimination", most, f"n = {len(variables)}{lacked(run)}")
+
+
+def _undeclared(settings: LearnerSettings) -> str | None:
+    if settings.variables is not None:
+        return None
+    return "Set learner.variables to see the bound that follows from their number."
+
+
+KIND = Kind(
+    name="elimination",
+    order=210,
+    make=of_learner(_make),
+    source="lecture 6, protocol III",
+    bound="n; n + 1 for literals",
+    shows="literals left",
+    parameters=("concepts", "variables"),
+    requires=_requires,
+    boolean=True,
+    no_window=STRIKES_OUT,
+    claim=_claim,
+    undeclared=_undeclared,
+)

@@ -6,7 +6,15 @@ most log2 |C| mistakes.
 
 import numpy as np
 
-from mistakebound.core.learners.version_space import VersionSpace
+from mistakebound.core import bounds
+from mistakebound.core.learners.kind import STRIKES_OUT, Kind, of_learner
+from mistakebound.core.learners.version_space import (
+    VersionSpace,
+    concepts_left,
+    finite,
+    nameable,
+    space_of,
+)
 from mistakebound.core.messages.features import Features
 
 
@@ -14,6 +22,7 @@ class Halving:
     """Predicts negative once no concept is left, and then has nothing to learn."""
 
     averaged = False
+    window = None
 
     def __init__(self, space: VersionSpace) -> None:
         self.space = space
@@ -30,7 +39,24 @@ class Halving:
         """The class of a score."""
         return score > 0.0
 
-    def decide(self, x: Features, positive: bool) -> tuple[bool, bool]:
-        """(errs and has something left to remove, predicted class)."""
+    def decide(self, x: Features, positive: bool) -> tuple[float, bool]:
+        """(1 where it errs and has something left to remove, predicted class)."""
         predicted = self.score(x) > 0.0
-        return predicted != positive and self.space.shrinks(x, positive), predicted
+        return float(predicted != positive and self.space.shrinks(x, positive)), predicted
+
+
+KIND = Kind(
+    name="halving",
+    order=230,
+    make=of_learner(lambda settings, partitions: Halving(space_of(settings, partitions))),
+    source="lecture 6, Halving",
+    bound="log2 |C|",
+    shows="concepts that agree with every update",
+    parameters=("concepts", "variables"),
+    needs=("concepts", "variables"),
+    requires=nameable,
+    boolean=True,
+    no_window=STRIKES_OUT,
+    claim=finite("Halving", bounds.halving),
+    concepts_left=concepts_left,
+)

@@ -10,6 +10,8 @@ from itertools import islice
 from math import exp, inf, sqrt
 from typing import Any
 
+from mistakebound.core.learners.claim import Claim, Run, separable, undeclared_margin
+from mistakebound.core.learners.kind import Kind, Refusal, of_learner
 from mistakebound.core.learners.mistakes import Mistake, Mistakes
 from mistakebound.core.linear.theta import errs, predict, saturate
 from mistakebound.core.messages.features import Features
@@ -59,6 +61,7 @@ class KernelPerceptron:
     """`settings`: kernel `polynomial` (degree) or `rbf` (width), tie, budget per partition (none: no limit)."""
 
     averaged = False
+    window = None
 
     def __init__(self, settings: LearnerSettings, partitions: int) -> None:
         self._tie = settings.tie
@@ -66,6 +69,11 @@ class KernelPerceptron:
         self._mistakes = Mistakes(partitions, settings.budget)
         self._squared = 0.0
         self._counted = [0] * partitions
+        self.begin, self.dump, self.digest = (
+            self._mistakes.begin,
+            self._mistakes.dump,
+            self._mistakes.digest,
+        )
 
     def score(self, x: Features, clock: int = 0) -> float:
         """Sum over the mistakes, partition by partition in log order."""
@@ -78,10 +86,10 @@ class KernelPerceptron:
         """The class of a score."""
         return predict(score, self._tie)
 
-    def decide(self, x: Features, positive: bool) -> tuple[bool, bool]:
-        """(errs on this label, predicted class)."""
+    def decide(self, x: Features, positive: bool) -> tuple[float, bool]:
+        """(1 where it errs on this label, predicted class)."""
         score = self.score(x)
-        return errs(score, positive, self._tie), predict(score, self._tie)
+        return 1.0 if errs(score, positive, self._tie) else 0.0, predict(score, self._tie)
 
     def fold(
         self,
@@ -90,22 +98,15 @@ class KernelPerceptron:
         positive: bool,
         clock: int,
         predicted: bool | None = None,
+        amount: float = 1.0,
     ) -> None:
         """Append the mistake."""
         self._mistakes.add(partition, Mistake(1.0 if positive else -1.0, x, clock))
-
-    def begin(self, undoable: bool = True) -> None:
-        """What follows can be rolled back, if it is `undoable`."""
-        self._mistakes.begin(undoable)
 
     def rollback(self) -> None:
         """Undo what was folded since `begin`."""
         self._mistakes.rollback()
         self._recount()
-
-    def dump(self) -> Any:
-        """The mistakes."""
-        return self._mistakes.dump()
 
     def load(self, state: Any) -> None:
         """Become what `dump` gave."""
@@ -139,10 +140,6 @@ class KernelPerceptron:
     def _recount(self) -> None:
         self._squared, self._counted = 0.0, [0] * len(self._mistakes.rows)
 
-    def digest(self) -> str:
-        """SHA-256 of the mistakes."""
-        return self._mistakes.digest()
-
     def theta(self) -> Mapping[str, float]:
         """Signed sums of the mistakes' values by name: what a linear kernel would have learned."""
         sums: dict[str, float] = {}
@@ -152,3 +149,36 @@ class KernelPerceptron:
         return sums
 
     weights = theta
+
+
+def _claim(run: Run) -> Claim | None:
+    return separable(run) if run.settings.budget is None else None
+
+
+def _undeclared(settings: LearnerSettings) -> str | None:
+    if settings.gamma is not None and settings.budget is not None:
+        return "With a budget mistakes are forgotten, and the bound with them."
+    return undeclared_margin(settings)
+
+
+def _norm(settings: LearnerSettings, learner: KernelPerceptron) -> float | None:
+    return learner.norm() if settings.budget is None else None
+
+
+KIND = Kind(
+    name="kernel-perceptron",
+    order=70,
+    make=of_learner(KernelPerceptron),
+    source="Aizerman et al. 1964; Freund & Schapire 1999",
+    bound="(R/gamma)^2 in the kernel's space, without a budget",
+    shows="signed sums over the mistakes",
+    parameters=("kernel", "degree", "width", "budget", "tie", "gamma"),
+    no_window=Refusal(
+        "keeps its mistakes one by one, and forgets them one by one",
+        "Set learner.budget: so many of the last mistakes of each partition count",
+    ),
+    claim=_claim,
+    undeclared=_undeclared,
+    own_norm=_norm,
+    rounds=lambda settings: settings.kernel == "rbf",
+)

@@ -9,6 +9,10 @@ for good (Winnow1: disjunctions only). A weight is alpha^theta, theta a count of
 from math import inf
 from sys import float_info
 
+from mistakebound.core import bounds
+from mistakebound.core.learners.claim import Claim, Run
+from mistakebound.core.learners.concepts import variables_of
+from mistakebound.core.learners.kind import Kind, of_learner
 from mistakebound.core.linear.linear import Linear
 from mistakebound.core.linear.window import window_of
 from mistakebound.core.messages.features import Features
@@ -44,3 +48,39 @@ def littlestone_winnow(settings: LearnerSettings, partitions: int) -> Linear:
 def count(x: Features) -> float:
     """How many features are active: Boolean examples have no other size."""
     return sum(value for _, value in x)
+
+
+def _claim(run: Run) -> Claim | None:
+    settings, variables = run.settings, variables_of(run.settings)
+    if settings.relevant is None or variables is None or settings.threshold is None:
+        return None
+    if run.missing or settings.delay_policy == "issued":
+        return None
+    zero = settings.demotion == "zero"
+    if settings.threshold < (1 / settings.alpha if zero else 1.0):
+        return None
+    bound = bounds.littlestone_zero if zero else bounds.littlestone_divide
+    most = bound(settings.relevant, len(variables), settings.alpha, settings.threshold)
+    return Claim("Littlestone", most, f"k = {settings.relevant}, n = {len(variables)}")
+
+
+def _undeclared(settings: LearnerSettings) -> str | None:
+    if settings.relevant is not None and settings.variables is not None:
+        return None
+    return "Set learner.relevant and learner.variables to see the bound that follows from them."
+
+
+KIND = Kind(
+    name="littlestone-winnow",
+    order=130,
+    make=of_learner(littlestone_winnow),
+    source="Littlestone 1988",
+    bound="3k(log2 theta + 1) + 2n/theta at alpha 2",
+    parameters=("alpha", "threshold", "demotion", "tie", "variables", "relevant", "window"),
+    needs=("threshold",),
+    boolean=True,
+    claim=_claim,
+    undeclared=_undeclared,
+    rounds=lambda settings: True,
+    sums=True,
+)

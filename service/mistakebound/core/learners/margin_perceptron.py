@@ -4,8 +4,20 @@ It updates whenever y * w.x < margin, also when the sign was right, so that what
 more than nothing. With unit u of margin gamma: at most (R^2 + 2*margin/r) / gamma^2 updates.
 """
 
+from collections.abc import Iterator
+
+from mistakebound.core.learners.claim import (
+    Claim,
+    Run,
+    euclidean_norm,
+    perceptrons,
+    separable,
+    undeclared_margin,
+)
+from mistakebound.core.learners.kind import Kind, Unmet, of_learner
 from mistakebound.core.linear.linear import Linear
 from mistakebound.core.linear.window import window_of
+from mistakebound.core.messages.features import Features
 from mistakebound.settings import LearnerSettings
 
 
@@ -13,13 +25,45 @@ def margin_perceptron(settings: LearnerSettings, partitions: int) -> Linear:
     """`settings`: margin >= 0 (in units of the score), learning_rate r > 0."""
     margin = settings.margin
 
-    def must(score: float, positive: bool) -> bool:
-        return (score if positive else -score) < margin
+    def amount(score: float, x: Features, positive: bool) -> float:
+        return 1.0 if (score if positive else -score) < margin else 0.0
 
     return Linear(
         partitions,
         settings.tie,
         scale=settings.learning_rate,
-        must=must,
+        amount=amount,
         window=window_of(settings, partitions),
     )
+
+
+def _requires(settings: LearnerSettings) -> Iterator[Unmet]:
+    if settings.margin == 0.0:
+        yield Unmet(
+            "learner.margin",
+            "at 0 the margin-perceptron never updates: its first score is 0, which is not below",
+            "Set it above 0, or take the perceptron",
+        )
+
+
+def _claim(run: Run) -> Claim | None:
+    settings = run.settings
+    if settings.delay_policy == "issued":  # updates at mistakes only, whatever the margin
+        return separable(run)
+    growth = run.radius**2 + 2 * settings.margin / settings.learning_rate
+    return perceptrons("margin", run, run.radius, growth)
+
+
+KIND = Kind(
+    name="margin-perceptron",
+    order=40,
+    make=of_learner(margin_perceptron),
+    source="Krauth & Mezard 1987; lecture 6",
+    bound="(R^2 + 2 margin/r)/gamma^2",
+    parameters=("margin", "learning_rate", "tie", "gamma", "window"),
+    requires=_requires,
+    claim=_claim,
+    undeclared=undeclared_margin,
+    norm=euclidean_norm,
+    sums=True,
+)

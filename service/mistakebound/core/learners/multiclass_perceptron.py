@@ -13,10 +13,13 @@ from struct import pack
 from typing import Any
 
 from mistakebound.core.journal import Journal
+from mistakebound.core.learners.claim import Claim, Run, perceptrons, undeclared_margin
+from mistakebound.core.learners.kind import AVERAGES, Kind
 from mistakebound.core.linear.theta import Theta, euclidean, saturate
 from mistakebound.core.linear.window import window_of
 from mistakebound.core.messages.features import Features
-from mistakebound.settings import LabelValue, LearnerSettings
+from mistakebound.core.messages.inputs import declared
+from mistakebound.settings import LabelValue, LearnerSettings, Settings
 
 
 class MulticlassPerceptron:
@@ -29,15 +32,16 @@ class MulticlassPerceptron:
         self.averaged = averaged
         self._rate = settings.learning_rate
         self._partitions = partitions
-        self._declared = tuple(classes)
+        self.declared = tuple(classes)
         self.window = window_of(settings, partitions)
+        self.length = euclidean
         self._theta: dict[LabelValue, Theta] = {one: self._sums() for one in classes}
         self._kappa: dict[LabelValue, Theta] = {one: self._sums() for one in classes}
         self._met: Journal[tuple[dict[LabelValue, Theta], LabelValue]] = Journal()
         """Open classes that got their sums, and where."""
 
     def _sums(self) -> Theta:
-        return Theta(self._partitions) if self.window is None else self.window.theta()
+        return Theta(self._partitions, window=self.window)
 
     def score(self, x: Features, clock: int) -> list[float]:
         """One score for each known class, over k features."""
@@ -57,17 +61,26 @@ class MulticlassPerceptron:
         """The first class of the largest score; None while none is known."""
         return self._known()[score.index(max(score))] if score else None
 
-    def decide(self, x: Features, label: LabelValue) -> tuple[bool, LabelValue | None]:
-        """(errs on this label, predicted class), by theta."""
+    def decide(self, x: Features, label: LabelValue) -> tuple[float, LabelValue | None]:
+        """(1 where it errs on this label, predicted class), by theta."""
         predicted = self.predict([self._theta[one].dot(x) for one in self._known()])
-        return predicted != label, predicted
+        return 1.0 if predicted != label else 0.0, predicted
 
     def fold(
-        self, partition: int, x: Features, label: LabelValue, clock: int, predicted: LabelValue | None
+        self,
+        partition: int,
+        x: Features,
+        label: LabelValue,
+        clock: int,
+        predicted: LabelValue | None,
+        amount: float = 1.0,
     ) -> None:
         """theta_label += x, theta_predicted -= x; kappa likewise, times `clock`."""
         if self.window is not None:
-            self.window.advance(partition, self._all())
+            oldest = self.window.advance(partition)
+            if oldest:
+                for theta in self._all():
+                    theta.leave_out(partition, oldest)
         for one, sign in ((label, 1.0), (predicted, -1.0)):
             if one is not None:
                 self._of(self._theta, one).add(partition, x, sign)
@@ -81,8 +94,8 @@ class MulticlassPerceptron:
         return thetas[one]
 
     def _known(self) -> Sequence[LabelValue]:
-        if self._declared:
-            return self._declared
+        if self.declared:
+            return self.declared
         return sorted((one for one, theta in self._theta.items() if theta.sums), key=str)
 
     def begin(self, undoable: bool = True) -> None:
@@ -91,7 +104,7 @@ class MulticlassPerceptron:
         for theta in self._all():
             theta.begin(undoable)
         if self.window is not None:
-            self.window.begin()
+            self.window.begin(undoable)
 
     def rollback(self) -> None:
         """Undo what was folded since `begin`, to the bit."""
@@ -118,8 +131,8 @@ class MulticlassPerceptron:
         if self.window is not None:
             self.window.load(state["folded"])
             state = state["classes"]
-        self._theta = {one: self._sums() for one in self._declared}
-        self._kappa = {one: self._sums() for one in self._declared}
+        self._theta = {one: self._sums() for one in self.declared}
+        self._kappa = {one: self._sums() for one in self.declared}
         for one, theta, kappa in state:
             self._of(self._theta, one).load(theta)
             self._of(self._kappa, one).load(kappa)
@@ -129,10 +142,6 @@ class MulticlassPerceptron:
         """||Theta||_F."""
         return sqrt(fsum(value * value for theta in self._theta.values() for value in theta.sums.values()))
 
-    def length(self, x: Features) -> float:
-        """||x||_2."""
-        return euclidean(x)
-
     def digest(self) -> str:
         """SHA-256 over the names in UTF-8 byte order: name, zero byte, one float64 for each class.
 
@@ -140,7 +149,7 @@ class MulticlassPerceptron:
         """
         sums = [self._theta[one].sums for one in self._known()]
         seal = sha256()
-        for one in () if self._declared else self._known():
+        for one in () if self.declared else self._known():
             seal.update(str(one).encode() + b"\0")
         for name in sorted(
             {name for each in sums for name, value in each.items() if value != 0.0}, key=str.encode
@@ -158,3 +167,42 @@ class MulticlassPerceptron:
     def weights(self) -> Mapping[str, float]:
         """Weights by `class/name`."""
         return {name: self._rate * value for name, value in self.theta().items()}
+
+
+def _claim(run: Run) -> Claim | None:
+    return perceptrons("multiclass", run, sqrt(2) * run.radius) if run.classes else None
+
+
+def _norm(settings: LearnerSettings, learner: MulticlassPerceptron) -> float | None:
+    return learner.norm() if learner.declared else None
+
+
+def _by_class(state: Any) -> Any:
+    """Classes come in the order in which a worker first met them, and may be empty again after a rollback."""
+    if isinstance(state, dict):  # with a window
+        return state | {"classes": _by_class(state["classes"])}
+    met = [(repr(one), theta, kappa) for one, theta, kappa in state if any(theta) or any(kappa)]
+    return sorted(met, key=lambda row: row[0])
+
+
+def many_classes(name: str, *, averaged: bool) -> Kind:
+    """What the page of two classes says of more."""
+
+    def make(settings: Settings, partitions: int) -> MulticlassPerceptron:
+        return MulticlassPerceptron(settings.learner, partitions, declared(settings.labels), averaged)
+
+    return Kind(
+        name=name,
+        order=0,
+        make=make,
+        source="Crammer & Singer 2003; Duda & Hart",
+        bound="2 (R/gamma)^2",
+        shows="weights, not averaged" if averaged else "weights",
+        parameters=("learning_rate", "tie", "gamma", "window"),
+        no_issued=AVERAGES if averaged else None,
+        claim=_claim,
+        undeclared=undeclared_margin,
+        own_norm=_norm,
+        comparable=_by_class,
+        sums=True,
+    )

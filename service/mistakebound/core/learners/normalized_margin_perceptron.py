@@ -7,8 +7,12 @@ updates. ||w||^2 is summed by `math.fsum`, which rounds once whatever the order,
 
 from math import fsum, sqrt
 
+from mistakebound.core.bounds import normalized_margin
+from mistakebound.core.learners.claim import Claim, Run, euclidean_norm, separable
+from mistakebound.core.learners.kind import Kind, of_learner
 from mistakebound.core.linear.linear import Linear
 from mistakebound.core.linear.window import window_of
+from mistakebound.core.messages.features import Features
 from mistakebound.settings import LearnerSettings
 
 
@@ -17,12 +21,36 @@ def normalized_margin_perceptron(settings: LearnerSettings, partitions: int) -> 
     half = (settings.gamma or 0.0) / 2
     known = {-1: 0.0}  # the norm at a count of changes: it is asked for much more often than it changes
 
-    def must(score: float, positive: bool) -> bool:
+    def amount(score: float, x: Features, positive: bool) -> float:
         if learner.changes not in known:
             known.clear()
             known[learner.changes] = sqrt(fsum(value * value for value in learner.theta().values()))
         norm = known[learner.changes]
-        return norm == 0.0 or (score if positive else -score) / norm < half
+        return 1.0 if norm == 0.0 or (score if positive else -score) / norm < half else 0.0
 
-    learner = Linear(partitions, settings.tie, must=must, window=window_of(settings, partitions))
+    learner = Linear(partitions, settings.tie, amount=amount, window=window_of(settings, partitions))
     return learner
+
+
+def _claim(run: Run) -> Claim | None:
+    gamma = run.settings.gamma
+    if run.settings.delay_policy == "issued":
+        return separable(run)
+    if gamma is None or run.missing:
+        return None
+    return Claim("normalised margin", normalized_margin(gamma), f"gamma = {gamma:.4g}")
+
+
+KIND = Kind(
+    name="normalized-margin-perceptron",
+    order=50,
+    make=of_learner(normalized_margin_perceptron),
+    source="lecture 6",
+    bound="8/gamma^2",
+    parameters=("gamma", "tie", "window"),
+    needs=("gamma",),
+    unit=True,
+    claim=_claim,
+    norm=euclidean_norm,
+    sums=True,
+)

@@ -4,6 +4,8 @@ It asks whether w.z <= 0 and then adds z; that is the perceptron's update with t
 vectors, BIAS counted in the length. With a unit w* of w*.z >= g for all z: at most 1/g^2 updates.
 """
 
+from mistakebound.core.learners.claim import euclidean_norm, perceptrons, undeclared_margin
+from mistakebound.core.learners.kind import Kind, of_learner
 from mistakebound.core.linear.linear import Linear
 from mistakebound.core.linear.window import window_of
 from mistakebound.settings import LearnerSettings
@@ -12,3 +14,18 @@ from mistakebound.settings import LearnerSettings
 def one_sided_perceptron(settings: LearnerSettings, partitions: int) -> Linear:
     """No parameters; features must have unit length."""
     return Linear(partitions, "mistake", window=window_of(settings, partitions))
+
+
+KIND = Kind(
+    name="one-sided-perceptron",
+    order=60,
+    make=of_learner(one_sided_perceptron),
+    source="COMS 172, lecture 11",
+    bound="1/gamma^2",
+    parameters=("gamma", "window"),
+    unit=True,
+    claim=lambda run: perceptrons("one-sided", run, 1.0),
+    undeclared=undeclared_margin,
+    norm=euclidean_norm,
+    sums=True,
+)

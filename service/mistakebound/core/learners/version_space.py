@@ -4,19 +4,22 @@ Intersection commutes, so partitions fold in any order. An empty space stays emp
 agrees with the labels.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from hashlib import sha256
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from mistakebound.core.bounds import missing_sets
 from mistakebound.core.journal import Journal
-from mistakebound.core.learners.concepts import ConceptClass, Truths
+from mistakebound.core.learners.claim import Claim, Run, lacked
+from mistakebound.core.learners.concepts import ConceptClass, Truths, named, variables_of
+from mistakebound.core.learners.kind import Unmet
 from mistakebound.core.messages.features import Features
+from mistakebound.settings import LearnerSettings
 
 Bits = npt.NDArray[np.uint8]
-
 
 SHOWN = 10
 """Concepts that `weights` spells out."""
@@ -56,7 +59,13 @@ class VersionSpace:
         return bool(np.any(self.members() & (self.values(x) != positive)))
 
     def fold(
-        self, partition: int, x: Features, positive: bool, clock: int = 0, predicted: bool | None = None
+        self,
+        partition: int,
+        x: Features,
+        positive: bool,
+        clock: int = 0,
+        predicted: bool | None = None,
+        amount: float = 1.0,
     ) -> None:
         """Keep only what agrees with this label."""
         agreeing = np.packbits(self.values(x) == positive)
@@ -106,3 +115,38 @@ class VersionSpace:
     def weights(self) -> Mapping[str, Any]:
         """The first concepts left, in words."""
         return {self.concepts.spelled(int(place)): 1.0 for place in np.flatnonzero(self.members())[:SHOWN]}
+
+
+# --- what the learners on a version space share -----------------------------------------------------------
+
+
+def space_of(settings: LearnerSettings, partitions: int) -> VersionSpace:
+    """All concepts of the class that the settings name. Raises ValueError for none, or too many."""
+    variables = variables_of(settings) or ()
+    return VersionSpace(named(settings.concepts or "", variables), variables, partitions)
+
+
+def nameable(settings: LearnerSettings) -> Iterator[Unmet]:
+    """`Kind.requires`: there is such a class, and not too large a one."""
+    spec, variables = settings.concepts, variables_of(settings)
+    if spec is not None and variables is not None:
+        try:
+            named(spec, variables)
+        except ValueError as error:
+            yield Unmet("learner.concepts", str(error), "See `mistakebound learners --concepts`")
+
+
+def concepts_left(learner: Any) -> int:
+    """`Kind.concepts_left`."""
+    size: int = learner.space.size
+    return size
+
+
+def finite(theorem: str, bound: Callable[[int], float]) -> Callable[[Run], Claim | None]:
+    """`Kind.claim` of a bound by the number of concepts in the class."""
+
+    def claim(run: Run) -> Claim | None:
+        size: int = run.learner.space.concepts.size
+        return Claim(theorem, missing_sets(bound(size), run.missing), f"|C| = {size}{lacked(run)}")
+
+    return claim

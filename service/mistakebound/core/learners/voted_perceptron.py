@@ -7,10 +7,12 @@ those after them. The perceptron's bound holds for updates, none for mistakes.
 """
 
 from collections.abc import Mapping
-from typing import Any
 
+from mistakebound.core.learners.claim import euclidean_norm, separable, undeclared_margin
+from mistakebound.core.learners.kind import AVERAGES, Kind, Refusal, of_learner
 from mistakebound.core.learners.mistakes import Mistake, Mistakes
-from mistakebound.core.linear.theta import Theta, digest, errs, euclidean, predict, saturate
+from mistakebound.core.linear.parts import Parts
+from mistakebound.core.linear.theta import Theta, errs, euclidean, predict, saturate
 from mistakebound.core.messages.features import Features
 from mistakebound.settings import LearnerSettings
 
@@ -21,6 +23,7 @@ class VotedPerceptron:
     """A version is (updates, clock): the last vector gains a vote with each labelled example."""
 
     averaged = True
+    window = None
 
     def __init__(self, settings: LearnerSettings, partitions: int) -> None:
         assert partitions == 1
@@ -29,6 +32,10 @@ class VotedPerceptron:
         self._theta = Theta(1)
         self._silent = Theta(1)
         """Sum of the mistakes whose vectors vote no more."""
+        parts = Parts({"theta": self._theta, "silent": self._silent, "voters": self._voters})
+        self.begin, self.rollback = parts.begin, parts.rollback
+        self.dump, self.load = parts.dump, parts.load
+        self.digest, self.length = self._theta.digest, euclidean
 
     def score(self, x: Features, clock: int) -> float:
         """Votes for positive less votes for negative, T = `clock`."""
@@ -49,10 +56,10 @@ class VotedPerceptron:
         """The class with more votes."""
         return predict(score, self._tie)
 
-    def decide(self, x: Features, positive: bool) -> tuple[bool, bool]:
-        """(errs on this label, predicted class), by the last vector."""
+    def decide(self, x: Features, positive: bool) -> tuple[float, bool]:
+        """(1 where it errs on this label, predicted class), by the last vector."""
         score = saturate(self._theta.dot(x))
-        return errs(score, positive, self._tie), predict(score, self._tie)
+        return 1.0 if errs(score, positive, self._tie) else 0.0, predict(score, self._tie)
 
     def fold(
         self,
@@ -61,6 +68,7 @@ class VotedPerceptron:
         positive: bool,
         clock: int,
         predicted: bool | None = None,
+        amount: float = 1.0,
     ) -> None:
         """Append a vector: the last one + y*x."""
         sign = 1.0 if positive else -1.0
@@ -69,36 +77,33 @@ class VotedPerceptron:
         if gone is not None:
             self._silent.add(partition, gone.x, gone.sign)
 
-    def begin(self, undoable: bool = True) -> None:
-        """What follows can be rolled back, if it is `undoable`."""
-        for part in (self._theta, self._silent, self._voters):
-            part.begin(undoable)
-
-    def rollback(self) -> None:
-        """Undo what was folded since `begin`, to the bit."""
-        for part in (self._theta, self._silent, self._voters):
-            part.rollback()
-
-    def dump(self) -> Any:
-        """Theta, the silent sum, and the voters."""
-        return {"theta": self._theta.rows, "silent": self._silent.rows, "voters": self._voters.dump()}
-
-    def load(self, state: Mapping[str, Any]) -> None:
-        """Become what `dump` gave."""
-        self._theta.load(state["theta"])
-        self._silent.load(state["silent"])
-        self._voters.load(state["voters"])
-
-    def length(self, x: Features) -> float:
-        """||x||_2."""
-        return euclidean(x)
-
-    def digest(self) -> str:
-        """SHA-256 of the last vector."""
-        return digest(self._theta.sums)
-
     def theta(self) -> Mapping[str, float]:
         """The last vector."""
         return self._theta.sums
 
     weights = theta
+
+
+KIND = Kind(
+    name="voted-perceptron",
+    order=30,
+    make=of_learner(VotedPerceptron),
+    source="Freund & Schapire 1999; lecture 6",
+    bound="(R/gamma)^2",
+    bounds="updates",
+    shared="one partition: the order of its vectors matters",
+    shows="weights of the last vector",
+    parameters=("tie", "budget", "gamma"),
+    no_window=Refusal(
+        "has vectors that rest on all mistakes before them",
+        "Take the averaged-perceptron, or learner.budget for its votes",
+    ),
+    no_issued=AVERAGES,
+    one_partition=Refusal(
+        "needs one partition, for the order of its vectors matters",
+        "Take a log or recording of one partition, or the averaged-perceptron",
+    ),
+    claim=separable,
+    undeclared=undeclared_margin,
+    norm=euclidean_norm,
+)

@@ -5,8 +5,12 @@ stays positive. On a mistake each weight is promoted or demoted by its own facto
 w_d <- w_d * exp(eta * y * x_d). With non-negative x and threshold 0 it never predicts negative.
 """
 
-from math import exp
+from collections.abc import Mapping
+from math import exp, log
 
+from mistakebound.core import bounds
+from mistakebound.core.learners.claim import Claim, Run, lacked, largest_norm, undeclared_margin
+from mistakebound.core.learners.kind import Kind, of_learner
 from mistakebound.core.linear.linear import Linear
 from mistakebound.core.linear.theta import largest, saturate
 from mistakebound.core.linear.window import window_of
@@ -31,3 +35,41 @@ def winnow(settings: LearnerSettings, partitions: int) -> Linear:
         length=largest,
         window=window_of(settings, partitions),
     )
+
+
+def claim(run: Run, copies: int = 1) -> Claim | None:
+    """Features in no update have no part in any of its sums: KL(u, uniform) <= ln(features in updates).
+
+    `copies` of each feature, with a weight of their own.
+    """
+    settings, theta = run.settings, run.learner.theta()
+    if settings.gamma is None or settings.threshold:
+        return None
+    if settings.eta * largest_norm(settings, theta) >= EXPONENT_LIMIT:
+        return None
+    kl = log(max(1, copies * len(theta)))
+    most = bounds.winnow_any_rate(kl, settings.eta, settings.gamma, run.radius, missing=run.missing)
+    numbers = (
+        f"n = {len(theta)}, R = {run.radius:.4g}, gamma = {settings.gamma:.4g}, eta = {settings.eta:.4g}"
+    )
+    return Claim("Winnow", most, numbers + lacked(run))
+
+
+def _norm(settings: LearnerSettings, theta: Mapping[str, float]) -> float | None:
+    """All weights are positive: separators have u >= 0."""
+    return None if settings.threshold else max(0.0, max(theta.values(), default=0.0))
+
+
+KIND = Kind(
+    name="winnow",
+    order=110,
+    make=of_learner(winnow),
+    source="Littlestone 1988; Zhang 2000; CSE 446",
+    bound="KL/(eta gamma - eta^2 R^2/2)",
+    parameters=("eta", "initial_weight", "threshold", "tie", "gamma", "window"),
+    claim=claim,
+    undeclared=undeclared_margin,
+    norm=_norm,
+    rounds=lambda settings: True,
+    sums=True,
+)

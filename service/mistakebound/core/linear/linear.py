@@ -1,37 +1,19 @@
-"""Theta: the sum of y*x over the updates, and the weights that a learner derives from it.
-
-Rows are kept per partition and folded in that partition's log order; a coordinate is the sum of its
-rows in partition order; a score is the sum over the record's features in the record's order. All of
-it by one float64 addition after the other (numpy's sum and dot, and Python 3.12's sum, round
-differently), so two replicas at the same version hold the same bits.
-"""
+"""The learner that is one theta: kinds of it differ in a weight function and in when they update."""
 
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any
 
-from mistakebound.core.linear.theta import (
-    Theta,
-    Tie,
-    digest,
-    errs,
-    euclidean,
-    identity,
-    predict,
-    saturate,
-    signed,
-)
+from mistakebound.core.linear.parts import Parts
+from mistakebound.core.linear.theta import Theta, Tie, errs, euclidean, identity, predict, saturate, signed
+from mistakebound.core.linear.window import Window
 from mistakebound.core.messages.features import Features
-
-if TYPE_CHECKING:
-    from mistakebound.core.linear.window import Window
 
 
 class Linear:
     """A learner that is one theta, one weight function, a scale and a threshold.
 
-    score = scale * (w.x) - threshold. Kinds of it differ in what is passed here; `service/mistakebound/core/learners` has
-    one page for each. The scale is applied to the sum: scaled weights would round differently, and a score
-    of 0 would not stay one.
+    score = scale * (w.x) - threshold. Kinds of it differ in what is passed here; `core/learners`
+    has one page for each. The scale is applied to the sum: scaled weights would round differently, and a
+    score of 0 would not stay one.
     """
 
     averaged = False
@@ -44,21 +26,29 @@ class Linear:
         weight: Callable[[float], float] = identity,
         threshold: float = 0.0,
         scale: float = 1.0,
-        must: Callable[[float, bool], bool] | None = None,
+        amount: Callable[[float, Features, bool], float] | None = None,
         step: Callable[[bool], float] = signed,
         length: Callable[[Features], float] = euclidean,
-        window: "Window | None" = None,
+        window: Window | None = None,
     ) -> None:
-        """`must(score, positive)`: whether to update; default: when the tie rule says that it errs.
+        """`amount(score, x, positive)`: how much of y*x to add; default: all when the tie rule says that it errs.
 
         `window`: which updates count; default all.
         """
-        self._theta = Theta(partitions, weight) if window is None else window.theta(weight)
+        self._theta = Theta(partitions, weight, window)
         self.window = window
+        parts = Parts({"theta": self._theta, "folded": window}, self._changed)
+        self.begin, self.rollback, self.dump, self.load = (
+            parts.begin,
+            parts.rollback,
+            parts.dump,
+            parts.load,
+        )
+        self.digest = self._theta.digest
         self._tie = tie
         self._scale = scale
         self._threshold = threshold
-        self._must = must if must is not None else lambda score, positive: errs(score, positive, tie)
+        self._amount = amount
         self._step = step
         self.length = length
         self.changes = 0
@@ -76,12 +66,15 @@ class Linear:
         """The class of a score."""
         return predict(score, self._tie)
 
-    def decide(self, x: Features, positive: bool) -> tuple[bool, bool]:
-        """(must be updated on this label, predicted class), by the current weights."""
+    def decide(self, x: Features, positive: bool) -> tuple[float, bool]:
+        """(how much to add on this label, predicted class), by the current weights."""
         scored, changes, score = self._scored
         if scored is not x or changes != self.changes:
             score = self.score(x)
-        return self._must(score, positive), predict(score, self._tie)
+        tie = self._tie
+        if self._amount is not None:
+            return self._amount(score, x, positive), predict(score, tie)
+        return 1.0 if errs(score, positive, tie) else 0.0, predict(score, tie)
 
     def fold(
         self,
@@ -90,41 +83,18 @@ class Linear:
         positive: bool,
         clock: int = 0,
         predicted: bool | None = None,
+        amount: float = 1.0,
     ) -> None:
-        """theta += y*x."""
+        """theta += amount*y*x."""
         self.changes += 1
         if self.window is not None:
-            self.window.advance(partition, (self._theta,))
-        self._theta.add(partition, x, self._step(positive))
+            oldest = self.window.advance(partition)
+            if oldest:
+                self._theta.leave_out(partition, oldest)
+        self._theta.add(partition, x, amount * self._step(positive))
 
-    def begin(self, undoable: bool = True) -> None:
-        """What follows can be rolled back, if it is `undoable`."""
-        self._theta.begin(undoable)
-        if self.window is not None:
-            self.window.begin()
-
-    def rollback(self) -> None:
-        """Undo what was folded since `begin`, to the bit."""
+    def _changed(self) -> None:
         self.changes += 1
-        if self.window is not None:
-            self.window.rollback()
-        self._theta.rollback()
-
-    def dump(self) -> dict[str, Any]:
-        """Rows [P, features] of theta; with a window its blocks, and how many updates were folded."""
-        folded = {} if self.window is None else {"folded": self.window.folded}
-        return {"theta": self._theta.dump()} | folded
-
-    def load(self, state: Mapping[str, Any]) -> None:
-        """Become what `dump` gave."""
-        self.changes += 1
-        if self.window is not None:
-            self.window.load(state["folded"])
-        self._theta.load(state["theta"])
-
-    def digest(self) -> str:
-        """SHA-256 of theta."""
-        return digest(self._theta.sums)
 
     def theta(self) -> Mapping[str, float]:
         """Theta by feature name."""

@@ -11,14 +11,11 @@ from hashlib import sha256
 from math import copysign, isinf, isnan, sqrt
 from struct import pack
 from sys import float_info
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 from mistakebound.core.journal import Journal
+from mistakebound.core.linear.window import Blocks, Window
 from mistakebound.core.messages.features import Features
-
-if TYPE_CHECKING:
-    pass
-
 
 Tie = Literal["mistake", "positive", "negative"]
 
@@ -57,10 +54,14 @@ class Theta:
     """Rows [P, features] of sums of y*x, their coordinates, and the weights derived from these.
 
     What is derived is made anew when it is asked for: a fold adds many times before anybody looks.
+    With a window the rows are the sums of `blocks`, which then also know how to undo.
     """
 
-    def __init__(self, partitions: int, weight: Callable[[float], float] = identity) -> None:
+    def __init__(
+        self, partitions: int, weight: Callable[[float], float] = identity, window: Window | None = None
+    ) -> None:
         self.rows: list[dict[str, float]] = [{} for _ in range(partitions)]
+        self.blocks = None if window is None else Blocks(window, self.rows)
         self.unseen = weight(0.0)
         """The weight of a feature that is in no update."""
         self._weight = weight
@@ -71,7 +72,7 @@ class Theta:
         self._stale: dict[str, None] = {}
         """Names whose rows have changed since their sums and weights were made, where these are derived."""
         self._journal: Journal[tuple[int, Features, list[float | None]]] = Journal()
-        """For each addition: partition, what was added, and the coordinates before."""
+        """For each addition to rows without a window: partition, what was added, and the coordinates before."""
 
     @property
     def sums(self) -> dict[str, float]:
@@ -89,6 +90,9 @@ class Theta:
 
     def add(self, partition: int, x: Features, scale: float) -> None:
         """Add scale * x to the partition's row, for k named values; an infinite scale leaves zeros alone."""
+        if self.blocks is not None:
+            self._changed(self.blocks.add(partition, x, scale))
+            return
         row, known = self.rows[partition], self.rows[partition].get
         if self._journal.newest is not None:
             self._journal.newest.append((partition, x, [known(name) for name, _ in x]))
@@ -98,13 +102,22 @@ class Theta:
             row[name] = known(name, 0.0) + scale * value
         self._changed(name for name, _ in x)
 
+    def leave_out(self, partition: int, oldest: int) -> None:
+        """The window counts no block of the partition before this number any more."""
+        assert self.blocks is not None
+        self._changed(self.blocks.leave_out(partition, oldest))
+
     def dump(self) -> Any:
-        """The rows."""
-        return self.rows
+        """The rows; with a window their blocks."""
+        return self.rows if self.blocks is None else self.blocks.dump()
 
     def load(self, rows: Iterable[Any]) -> None:
-        """Replace all rows, as a checkpoint held them. Raises ValueError, TypeError for what are none."""
-        loaded = [{str(name): float(value) for name, value in row.items()} for row in rows]
+        """Become what `dump` gave. Raises ValueError, TypeError, AttributeError for what it did not give."""
+        loaded = (
+            [{str(name): float(value) for name, value in row.items()} for row in rows]
+            if self.blocks is None
+            else self.blocks.load(rows)
+        )
         if len(loaded) != len(self.rows):
             raise ValueError(f"{len(loaded)} rows for {len(self.rows)} partitions")
         for derived in (self._sums, self._weights, self._stale):
@@ -117,10 +130,16 @@ class Theta:
 
     def begin(self, undoable: bool = True) -> None:
         """A step begins; what follows can be rolled back if it is `undoable`."""
-        self._journal.begin(undoable)
+        if self.blocks is not None:
+            self.blocks.begin(undoable)
+        else:
+            self._journal.begin(undoable)
 
     def rollback(self) -> None:
         """Restore (never subtract) what was changed since `begin`; names seen only since then vanish."""
+        if self.blocks is not None:
+            self._changed(self.blocks.rollback())
+            return
         for partition, x, before in self._journal.take_back():
             row = self.rows[partition]
             for (name, _), old in zip(x, before, strict=True):
@@ -151,6 +170,10 @@ class Theta:
             if weights is not sums:
                 weights[name] = weight(total)
         self._stale.clear()
+
+    def digest(self) -> str:
+        """SHA-256 of the coordinates."""
+        return digest(self.sums)
 
     def dot(self, x: Features) -> float:
         """w.x over k features, in their order."""

@@ -10,11 +10,10 @@ that would round differently, and leave what is no number where an infinity was.
 many updates, in whatever batches, after whatever rollbacks, holds the same bits.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from mistakebound.core.journal import Journal
-from mistakebound.core.linear.theta import Theta, identity
 from mistakebound.core.messages.features import Features
 from mistakebound.settings import LearnerSettings
 
@@ -50,31 +49,28 @@ class Window:
         """Whether some update counts no more."""
         return any(self.oldest(p) for p in range(len(self.folded)))
 
-    def theta(self, weight: Callable[[float], float] = identity) -> "WindowedTheta":
-        """New sums that this window rules."""
-        return WindowedTheta(len(self.folded), self, weight)
-
-    def advance(self, partition: int, thetas: Iterable[Theta]) -> None:
-        """One more update is to be folded: all sums that this window rules leave out what counts no more."""
+    def advance(self, partition: int) -> int:
+        """One more update is to be folded; returns the oldest block that counts where older ones no longer do, else 0."""
         before = self.oldest(partition)
         self.folded[partition] += 1
         oldest = self.oldest(partition)
-        if oldest > before:
-            for theta in thetas:
-                assert isinstance(theta, WindowedTheta)
-                theta.leave_out(partition, oldest)
+        return oldest if oldest > before else 0
 
-    def begin(self) -> None:
-        """What follows can be rolled back."""
-        self._journal.begin()
+    def begin(self, undoable: bool = True) -> None:
+        """What follows can be rolled back, if it is `undoable`."""
+        self._journal.begin(undoable)
         self._journal.note(list(self.folded))
 
     def rollback(self) -> None:
         """Undo what was counted since `begin`."""
         (self.folded,) = self._journal.take_back()
 
+    def dump(self) -> list[int]:
+        """How many updates of each partition were folded."""
+        return self.folded
+
     def load(self, folded: Sequence[int]) -> None:
-        """Become what `folded` was. Raises ValueError, TypeError for what it was not."""
+        """Become what `dump` gave. Raises ValueError, TypeError for what it did not give."""
         if len(folded) != len(self.folded):
             raise ValueError(f"{len(folded)} counts for {len(self.folded)} partitions")
         self.folded = [int(count) for count in folded]
@@ -86,39 +82,42 @@ def window_of(settings: LearnerSettings, partitions: int) -> Window | None:
     return None if settings.window is None else Window(partitions, settings.window)
 
 
-class WindowedTheta(Theta):
-    """Rows that are sums of blocks. The window is advanced before each update."""
+class Blocks:
+    """The blocks that a window counts, and rows that are kept as their sums. The window is advanced before each update.
 
-    def __init__(self, partitions: int, window: Window, weight: Callable[[float], float] = identity) -> None:
-        super().__init__(partitions, weight)
-        self._window = window
-        self.blocks: list[dict[int, dict[str, float]]] = [{} for _ in range(partitions)]
+    What changes rows returns the names that changed in them.
+    """
+
+    def __init__(self, window: Window, rows: list[dict[str, float]]) -> None:
+        self._window, self._rows = window, rows
+        self.of: list[dict[int, dict[str, float]]] = [{} for _ in rows]
         """Of each partition: number -> its own row, oldest first; a block without names is not there."""
-        self._undo: Journal[tuple[int, int, str | None, Any]] = Journal()
+        self._journal: Journal[tuple[int, int, str | None, Any]] = Journal()
         """(partition, block, name, its value before), or (partition, block, None, the block left out)."""
 
-    def add(self, partition: int, x: Features, scale: float) -> None:
-        """As `Theta.add`, to the newest block of the partition."""
-        number, blocks = self._window.newest(partition), self.blocks[partition]
+    def add(self, partition: int, x: Features, scale: float) -> list[str]:
+        """Add scale * x to the newest block of the partition; an infinite scale leaves zeros alone."""
+        number, blocks = self._window.newest(partition), self.of[partition]
         for name, value in x:
             block = blocks.setdefault(number, {})
             old = block.get(name)
-            self._undo.note((partition, number, name, old))
+            self._journal.note((partition, number, name, old))
             block[name] = (0.0 if old is None else old) + (0.0 if value == 0.0 else scale * value)
-        self._sum(partition, [name for name, _ in x])
+        return self._sum(partition, [name for name, _ in x], self._rows[partition])
 
-    def leave_out(self, partition: int, oldest: int) -> None:
+    def leave_out(self, partition: int, oldest: int) -> list[str]:
         """The blocks before this number count no more."""
-        blocks = self.blocks[partition]
+        blocks, changed = self.of[partition], list[str]()
         for number in [number for number in blocks if number < oldest]:
             block = blocks.pop(number)
-            self._undo.note((partition, number, None, block))
-            self._sum(partition, block)
+            self._journal.note((partition, number, None, block))
+            changed += block
+        return self._sum(partition, changed, self._rows[partition])
 
-    def _sum(self, partition: int, names: Iterable[str]) -> None:
-        row, blocks = self.rows[partition], self.blocks[partition].values()
-        changed = list(names)
-        for name in changed:
+    def _sum(self, partition: int, names: list[str], row: dict[str, float]) -> list[str]:
+        """Set the names in the row to what the partition's blocks add up to."""
+        blocks = self.of[partition].values()
+        for name in names:
             total, known = 0.0, False
             for block in blocks:
                 value = block.get(name)
@@ -128,17 +127,17 @@ class WindowedTheta(Theta):
                 row[name] = total
             else:
                 row.pop(name, None)
-        self._changed(changed)
+        return names
 
     def begin(self, undoable: bool = True) -> None:
         """A step begins; what follows can be rolled back if it is `undoable`."""
-        self._undo.begin(undoable)
+        self._journal.begin(undoable)
 
-    def rollback(self) -> None:
+    def rollback(self) -> list[str]:
         """Restore (never subtract) the blocks as they were at `begin`."""
         touched: dict[int, dict[str, None]] = {}
-        for partition, number, name, old in self._undo.take_back():
-            blocks, names = self.blocks[partition], touched.setdefault(partition, {})
+        for partition, number, name, old in self._journal.take_back():
+            blocks, names = self.of[partition], touched.setdefault(partition, {})
             if name is None:
                 blocks[number] = old
                 names.update(dict.fromkeys(old))
@@ -150,22 +149,27 @@ class WindowedTheta(Theta):
             del blocks[number][name]
             if not blocks[number]:
                 del blocks[number]
+        changed: list[str] = []
         for partition, names in touched.items():
-            self.blocks[partition] = dict(sorted(self.blocks[partition].items()))
-            self._sum(partition, names)
+            self.of[partition] = dict(sorted(self.of[partition].items()))
+            changed += self._sum(partition, list(names), self._rows[partition])
+        return changed
 
     def dump(self) -> list[list[tuple[int, dict[str, float]]]]:
         """(number, row) for each block of each partition, oldest first."""
-        return [list(blocks.items()) for blocks in self.blocks]
+        return [list(blocks.items()) for blocks in self.of]
 
-    def load(self, rows: Iterable[Any]) -> None:
-        """Become what `dump` gave. Raises ValueError, TypeError, AttributeError for what it did not give."""
+    def load(self, partitions: Iterable[Any]) -> list[dict[str, float]]:
+        """Become what `dump` gave; returns new rows. Raises ValueError, TypeError, AttributeError for what it did not give."""
         loaded = [
             {int(number): {str(name): float(value) for name, value in row.items()} for number, row in blocks}
-            for blocks in rows
+            for blocks in partitions
         ]
-        super().load([{} for _ in loaded])
-        self.blocks = loaded
-        for partition, blocks in enumerate(loaded):
-            self._sum(partition, dict.fromkeys(name for block in blocks.values() for name in block))
-        self.begin()
+        if len(loaded) != len(self.of):
+            raise ValueError(f"{len(loaded)} lists of blocks for {len(self.of)} partitions")
+        self.of = loaded
+        rows: list[dict[str, float]] = [{} for _ in loaded]
+        for partition, row in enumerate(rows):
+            names = dict.fromkeys(name for block in loaded[partition].values() for name in block)
+            self._sum(partition, list(names), row)
+        return rows

@@ -5,10 +5,10 @@ what it cannot read there stops it (BadLog). Messages never form cycles, so gc=F
 """
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
-from msgspec import UNSET, Raw, Struct, UnsetType, field
+from msgspec import UNSET, Meta, Raw, Struct, UnsetType, field
 
 from mistakebound.core.faults import BadLog
 from mistakebound.core.messages import features
@@ -145,6 +145,8 @@ class Update(Struct, frozen=True, omit_defaults=True, gc=False):
     `source` is then a row's place, and no offset."""
     late: bool = False
     """Learned from a label record's own content, its example not being held: `source` is the label's offset."""
+    amount: Annotated[float, Meta(gt=0)] = 1.0
+    """How much of y*x was added, as it was decided; absent where all of it, as in all records of old."""
 
 
 class Base(Struct, frozen=True):

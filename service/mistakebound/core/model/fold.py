@@ -9,8 +9,9 @@ from collections.abc import Iterable
 
 from mistakebound.core.faults import BadLog
 from mistakebound.core.messages.schema import Epoch, Update, read_update
-from mistakebound.core.model.model import Model, changed_settings
+from mistakebound.core.model.model import Model
 from mistakebound.core.model.model_snapshot import Snapshot
+from mistakebound.core.model.settings_diff import changes
 from mistakebound.core.records import Record
 from mistakebound.settings import Settings
 
@@ -93,7 +94,8 @@ class Fold:
             self.model.inherit(partition, update)
 
     def _differs(self) -> bool:
-        return self.epoch is not None and bool(changed_settings(self.epoch, self.model.settings))
+        epoch = self.epoch
+        return epoch is not None and bool(changes(epoch.settings, self.model.settings.of_epoch()))
 
     def _base_versions(self) -> dict[int, list[int]]:
         """Epoch -> how many of its updates of each partition count, for every epoch below the newest."""

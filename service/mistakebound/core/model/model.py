@@ -4,14 +4,11 @@ The model is its mistakes: whoever has folded the first n_p updates of each part
 possible model. Averaged learners also need the clock, the labelled examples of each partition known.
 """
 
-from collections.abc import Mapping, Sequence
-from typing import Any
-
 from msgspec import Raw
 
 from mistakebound.core.faults import BadLog, BadRecord, BadSnapshot
 from mistakebound.core.journal import Journal
-from mistakebound.core.learners import Learner, Score, make
+from mistakebound.core.learners import Learner, Score, kind_of
 from mistakebound.core.learners.mistakes import Mistake, Mistakes
 from mistakebound.core.learners.requirements import accepted
 from mistakebound.core.ledger.entries import Shared
@@ -36,7 +33,8 @@ class Model:
         self.settings = settings
         self.reader = InputReader(settings.messages, settings.labels)
         self.classes = self.reader.classes
-        self.learner: Learner = make(settings, partitions)
+        self.kind = kind_of(settings)
+        self.learner: Learner = self.kind.make(settings, partitions)
         self.radius = 0.0
         """Largest length of an example updated on, in the learner's own space: the R of its theorem."""
         self._binary = len(self.classes) == 2
@@ -82,8 +80,7 @@ class Model:
     @property
     def window(self) -> Window | None:
         """Which updates count; None where all do."""
-        found = getattr(self.learner, "window", None)
-        return found if isinstance(found, Window) else None
+        return self.learner.window
 
     def version(self) -> Version:
         """What the next prediction is made with."""
@@ -126,10 +123,10 @@ class Model:
         """The class of a score, in the declared form; None where no class is known."""
         return self._declared(self.learner.predict(score))
 
-    def decide(self, x: Features, label: LabelValue) -> tuple[bool, LabelValue | None]:
-        """(whether the current hypothesis must be updated on this label, the class it predicts)."""
-        must, predicted = self.learner.decide(x, self._learned(label))
-        return must, self._declared(predicted)
+    def decide(self, x: Features, label: LabelValue) -> tuple[float, LabelValue | None]:
+        """(how much of y*x must be added on this label, 0 for nothing; the class the current hypothesis predicts)."""
+        amount, predicted = self.learner.decide(x, self._learned(label))
+        return amount, self._declared(predicted)
 
     def _learned(self, label: LabelValue | None) -> LabelValue | None:
         """A class as the learner knows it: with two classes, whether it is the positive one."""
@@ -150,7 +147,13 @@ class Model:
         self._encoded = None
 
     def learn(
-        self, partition: int, x: Features, label: LabelValue, predicted: LabelValue | None, behind: int = 0
+        self,
+        partition: int,
+        x: Features,
+        label: LabelValue,
+        predicted: LabelValue | None,
+        behind: int = 0,
+        amount: float = 1.0,
     ) -> int:
         """Fold an own mistake; returns its number n in the partition and epoch.
 
@@ -158,16 +161,22 @@ class Model:
         """
         self.decided += sum(self.updates) - behind
         self.updates[partition] += 1
-        self._fold(partition, x, label, predicted, sum(self.clock))
+        self._fold(partition, x, label, predicted, sum(self.clock), amount)
         return self.updates[partition]
 
     def _fold(
-        self, partition: int, x: Features, label: LabelValue, predicted: LabelValue | None, clock: int
+        self,
+        partition: int,
+        x: Features,
+        label: LabelValue,
+        predicted: LabelValue | None,
+        clock: int,
+        amount: float,
     ) -> None:
         self._encoded = None
         self.radius = max(self.radius, self.learner.length(x))
         learned = self._learned(label)
-        self.learner.fold(partition, x, learned, clock, self._learned(predicted))
+        self.learner.fold(partition, x, learned, clock, self._learned(predicted), amount)
         if self._binary:
             self.recent.add(partition, Mistake(1.0 if learned else -1.0, x, clock))
 
@@ -192,7 +201,7 @@ class Model:
         self.decided += sum(update.model.updates) - update.behind
         self.needed = list(map(max, self.needed, update.model.updates))
         self.clock = list(map(max, self.clock, update.clock))
-        self._fold(partition, x, update.label, update.predicted, sum(update.clock))
+        self._fold(partition, x, update.label, update.predicted, sum(update.clock), update.amount)
         return True
 
     def _readable(self, partition: int, update: Update, based: bool) -> Features:
@@ -217,7 +226,7 @@ class Model:
     def inherit(self, partition: int, update: Update) -> None:
         """Fold an update of the epoch that this one is based on: as an initial weight, of no count."""
         x = self._readable(partition, update, based=True)
-        self._fold(partition, x, update.label, update.predicted, 0)
+        self._fold(partition, x, update.label, update.predicted, 0, update.amount)
         self._encoded = None
 
     def begin(self, undoable: bool = True) -> None:
@@ -265,19 +274,3 @@ class Model:
 def first_epoch(settings: Settings) -> Epoch:
     """The record that begins epoch 1 in every partition of `updates`."""
     return Epoch(1, FORMAT, dict(settings.of_epoch()))
-
-
-def changed_settings(epoch: Epoch, settings: Settings) -> list[str]:
-    """Keys in which the epoch's settings differ from these, each with both values and no remedy."""
-    return list(_differences("", epoch.settings, settings.of_epoch()))
-
-
-def _differences(path: str, old: Mapping[str, Any], new: Mapping[str, Any]) -> Sequence[str]:
-    found: list[str] = []
-    for key in sorted({*old, *new}):
-        before, now = old.get(key), new.get(key)
-        if isinstance(before, Mapping) and isinstance(now, Mapping):
-            found += _differences(f"{path}{key}.", before, now)
-        elif before != now or type(before) is not type(now):
-            found.append(f"{path}{key} is {now!r}, the epoch has {before!r}")
-    return found

@@ -16,7 +16,7 @@ from mistakebound.core.reporting.report import PartitionCounts, Report, report, 
 from mistakebound.core.step.merge import Merge
 from mistakebound.core.step.state import State
 from mistakebound.core.step.step import Step, step
-from mistakebound.core.theorems.claims import certificate, standing
+from mistakebound.core.theorems.claims import certificate, claims
 from mistakebound.settings import Settings
 
 EVERYTHING = 2**62
@@ -176,5 +176,5 @@ def report_of(state: State) -> Report:
     model = state.model
     epoch = [ledger.tallies.epoch for ledger in state.ledgers.values()]
     return report(
-        counts, state.settings.learner.kind, summary(model), standing(model, epoch), certificate(model)
+        counts, state.settings.learner.kind, summary(model), claims(model, epoch), certificate(model)
     )

@@ -2,12 +2,13 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
-from typing import Any, Literal
+from typing import Any
 
 import msgspec
 
 from mistakebound.core.messages.tallies import EXAMPLE_OUTCOMES, LABEL_OUTCOMES, Tally
 from mistakebound.core.model.model import Model
+from mistakebound.core.theorems.claims import Bound
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,20 +17,6 @@ class Baseline:
 
     mistakes: int
     mistake_rate: float
-
-
-@dataclass(frozen=True, slots=True)
-class Bound:
-    """A theorem beside the count that it bounds."""
-
-    name: str
-    value: float
-    count: int
-    holds: bool
-    of: Literal["updates", "mistakes"]
-    """What is counted: of the present epoch; mistakes on published predictions."""
-    assumes: str
-    """Its numbers: what was declared of the data, and what was observed."""
 
 
 @dataclass(frozen=True, slots=True)

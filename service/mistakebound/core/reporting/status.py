@@ -11,8 +11,8 @@ from typing import Any, Literal
 import msgspec
 
 from mistakebound.core.messages.schema import Epoch
+from mistakebound.core.model.settings_diff import changes
 from mistakebound.core.reporting.report import Report
-from mistakebound.core.reporting.settings_diff import changes
 from mistakebound.core.step.explained import ExplainedMistake
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"

@@ -7,10 +7,7 @@ this; it is for people, and bounded in what it may cost.
 from itertools import islice
 
 from mistakebound.core.faults import BadRecord
-from mistakebound.core.learners.averaged_perceptron import AveragedPerceptron
-from mistakebound.core.learners.multiclass_perceptron import MulticlassPerceptron
 from mistakebound.core.ledger.entries import Waiting
-from mistakebound.core.linear.linear import Linear
 from mistakebound.core.messages.features import Features
 from mistakebound.core.model.model import Model
 from mistakebound.core.step.explained import ExplainedMistake, Term
@@ -85,8 +82,7 @@ def _size(term: Term) -> float:
 
 def _is_sum(model: Model, entry: Waiting, label: LabelValue) -> bool:
     """Whether the score is a sum over features, of classes that are declared."""
-    known = isinstance(model.learner, Linear | AveragedPerceptron | MulticlassPerceptron)
-    return known and entry.predicted in model.classes and label in model.classes
+    return model.kind.sums and entry.predicted in model.classes and label in model.classes
 
 
 class _Lead:

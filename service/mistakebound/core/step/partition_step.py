@@ -8,6 +8,7 @@ from collections.abc import Collection
 from typing import Literal, NamedTuple
 
 from msgspec import UNSET, Raw, UnsetType
+from msgspec.structs import replace
 
 from mistakebound.core.faults import BadRecord
 from mistakebound.core.learners import Score
@@ -41,6 +42,8 @@ class _Due(NamedTuple):
     """Updates folded since the prediction that decided it; 0 where the present model did."""
     decided_with: Version
     """The present version, before this label is counted."""
+    amount: float
+    """How much of y*x is added."""
 
 
 class PartitionStep:
@@ -291,7 +294,7 @@ class PartitionStep:
         model.labelled(self.partition)
         if due is None:
             return
-        n = model.learn(self.partition, due.x, label, due.predicted, due.behind)
+        n = model.learn(self.partition, due.x, label, due.predicted, due.behind, due.amount)
         self.counting.updated(demoted=label == self.negative)
         update = Update(
             model.epoch,
@@ -306,6 +309,8 @@ class PartitionStep:
             due.behind,
             late=late,
         )
+        if due.amount != 1.0:
+            update = replace(update, amount=due.amount)
         self._write(Outgoing("updates", self.partition, entry.id.encode(), encode(update)))
 
     def _due(self, entry: Waiting, label: LabelValue, mistaken: bool) -> _Due | None:
@@ -317,11 +322,12 @@ class PartitionStep:
             return None
         if not self.reader.knows(label):  # parked in an older epoch, which had other classes
             return None
-        must, predicted = model.decide(x, label)
+        amount, predicted = model.decide(x, label)
         behind = 0
         if self.issued and entry.epoch == model.epoch:
-            must, predicted, behind = mistaken, entry.predicted, model.folded() - entry.updates
-        return _Due(x, predicted, behind, model.version()) if must else None
+            amount, predicted = 1.0 if mistaken else 0.0, entry.predicted
+            behind = model.folded() - entry.updates
+        return _Due(x, predicted, behind, model.version(), amount) if amount else None
 
     def _unpark(self, record_id: str) -> None:
         """No example came for a parked label, and it may wait no longer."""

@@ -10,7 +10,8 @@ import time
 from collections.abc import Sequence
 
 from mistakebound.core.messages.schema import Epoch, encode, read_update
-from mistakebound.core.model.model import changed_settings, first_epoch
+from mistakebound.core.model.model import first_epoch
+from mistakebound.core.model.settings_diff import changes
 from mistakebound.core.records import Outgoing, Record
 from mistakebound.log.newest import newest_record
 from mistakebound.log.protocol import Fenced, Log, Refused
@@ -61,9 +62,9 @@ def _refuse_worked(log: Log) -> None:
 
 def refuse_changed(epoch: Epoch, settings: Settings) -> None:
     """Raises Refused, naming each key that differs, its two values and the remedy."""
-    changed = changed_settings(epoch, settings)
+    changed = changes(epoch.settings, settings.of_epoch())
     if changed:
-        listed = "\n  ".join(changed)
+        listed = "\n  ".join(f"{key} is {now!r}, the epoch has {before!r}" for key, before, now in changed)
         raise Refused(
             f"the settings differ from those of epoch {epoch.epoch}, which fixed every result in this log:\n"
             f"  {listed}\nSet them back; or begin the next epoch with them: `mistakebound reset` shows what that "

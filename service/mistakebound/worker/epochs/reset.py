@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from mistakebound.core.faults import BadLog
 from mistakebound.core.messages.schema import FORMAT, Base, Epoch, encode, read_update
 from mistakebound.core.model.fold import Fold
+from mistakebound.core.model.settings_diff import Change, changes
 from mistakebound.core.records import Outgoing, Position, Topic, Transaction
-from mistakebound.core.reporting.settings_diff import Change, changes
 from mistakebound.log.newest import newest_record
 from mistakebound.log.protocol import (
     Fenced,

@@ -7,8 +7,8 @@ from collections.abc import Iterator, Sequence
 from itertools import islice
 from math import sqrt
 
-from mistakebound.core.reporting.report import Bound
 from mistakebound.core.reporting.status import CheckpointStatus, History, Notice, PartitionStatus
+from mistakebound.core.theorems.claims import Bound
 from mistakebound.worker.health import Health
 from mistakebound.worker.http.history import since
 

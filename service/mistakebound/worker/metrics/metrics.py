@@ -12,7 +12,7 @@ from prometheus_client.exposition import choose_encoder
 from prometheus_client.samples import Sample
 
 from mistakebound.core.records import Stream
-from mistakebound.core.reporting.report import Bound
+from mistakebound.core.theorems.claims import Bound
 from mistakebound.core.reporting.status import CheckpointStatus
 from mistakebound.core.step.facts import PartitionTotals, StepFacts
 from mistakebound.worker.metrics.definitions import Definitions, Level

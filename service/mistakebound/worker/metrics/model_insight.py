@@ -11,13 +11,18 @@ from heapq import nlargest
 from math import hypot, inf
 from typing import Any
 
-from mistakebound.core.learners.version_space import SHOWN
 from mistakebound.core.model.model import Model
-from mistakebound.core.reporting.report import Bound, ModelSummary
+from mistakebound.core.reporting.report import ModelSummary
 from mistakebound.core.reporting.status import Hypothesis, Weight
 from mistakebound.core.step.state import State
-from mistakebound.core.theorems.claims import certificate, concepts_left, standing, window_certificate
-from mistakebound.core.theorems.why_none import silence
+from mistakebound.core.theorems.claims import (
+    Bound,
+    certificate,
+    claims,
+    concepts_left,
+    window_certificate,
+)
+from mistakebound.core.theorems.why_none import why_none
 from mistakebound.worker.metrics.metrics import Metrics
 from mistakebound.worker.observers import Event, Settled, StateDropped
 
@@ -72,13 +77,13 @@ class ModelInsight:
         if seen != self._seen:
             self._seen = seen
             weights = model.learner.weights()
-            self.learned = found = _measured(model, standing(model, tallies), weights)
+            self.learned = found = _measured(model, claims(model, tallies), weights)
             self._metrics.model(found.summary.features or 0, hypot(*weights.values()))
             self._metrics.bounds(found.bounds)
             self._metrics.margin(
                 found.margin_upper_bound, found.window_margin_upper_bound, model.settings.learner.gamma
             )
-            self._metrics.version_space(concepts_left(model.learner))
+            self._metrics.version_space(concepts_left(model))
             if model.window is not None:
                 self._metrics.window(model.window.size, sum(model.window.counting()))
         took = self._clock() - began
@@ -108,20 +113,13 @@ def _measured(model: Model, bounds: tuple[Bound, ...], weights: Mapping[str, Any
             None if model.window is None else tuple(model.window.counting()),
         ),
         _hypothesis(model, weights),
-        None if bounds else silence(model),
+        None if bounds else why_none(model),
     )
 
 
 def _hypothesis(model: Model, weights: Mapping[str, Any]) -> Hypothesis:
-    kind, left = model.settings.learner.kind, concepts_left(model.learner)
+    what, left = model.kind.shows, concepts_left(model)
     if left is not None:  # `weights` spells out the first few
-        shown = tuple(Weight(name, 1.0) for name in weights)
-        return Hypothesis("concepts that agree with every update", left, shown[:SHOWN])
-    what = {
-        "elimination": "literals left",
-        "kernel-perceptron": "signed sums over the mistakes",
-        "voted-perceptron": "weights of the last vector",
-        "averaged-perceptron": "weights, not averaged",
-    }.get(kind, "weights")
+        return Hypothesis(what, left, tuple(Weight(name, 1.0) for name in weights))
     largest = nlargest(TOP, (item for item in weights.items() if item[1]), key=lambda item: abs(item[1]))
     return Hypothesis(what, len(weights), tuple(Weight(name, float(value)) for name, value in largest))

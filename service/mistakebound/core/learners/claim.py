@@ -1,0 +1,71 @@
+"""What a learner's page says of a run: the theorem that bounds it, or why there is none; and what several pages share."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from math import fsum, sqrt
+from typing import Any, Literal, NamedTuple
+
+from mistakebound.core import bounds
+from mistakebound.settings import LabelValue, LearnerSettings
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """What a claim may rest on: an epoch that began from nothing, all of whose updates are folded and count."""
+
+    settings: LearnerSettings
+    classes: tuple[LabelValue, ...]
+    """As declared; empty where they are open."""
+    radius: float
+    """Largest length of an example updated on, in the learner's own space."""
+    missing: int
+    """Sum over the updates of how many came before it and were not in the model that decided it."""
+    learner: Any
+
+
+class Claim(NamedTuple):
+    """What a theorem says of the run so far."""
+
+    theorem: str
+    most: float
+    """The largest count there can be."""
+    assumes: str
+    """Its numbers, those declared and those observed."""
+    of: Literal["updates", "mistakes"] = "updates"
+    """What it counts. Mistakes: of published predictions, at zero delay, with one worker."""
+
+
+def separable(run: Run) -> Claim | None:
+    """Perceptrons: updates are mistakes of a model that may have lacked some (Novikoff 1962)."""
+    return perceptrons("Novikoff", run, run.radius)
+
+
+def perceptrons(theorem: str, run: Run, radius: float, growth: float | None = None) -> Claim | None:
+    """Where each update adds y*x: `growth` is what it adds to the square of theta's length; default R^2."""
+    gamma = run.settings.gamma
+    if gamma is None:
+        return None
+    most = bounds.missing_updates(radius**2 if growth is None else growth, radius, gamma, run.missing)
+    return Claim(theorem, most, f"R = {radius:.4g}, gamma = {gamma:.4g}{lacked(run)}")
+
+
+def lacked(run: Run) -> str:
+    """How many updates deciding models lacked, among the numbers that a claim assumes."""
+    return f", {run.missing} missing" if run.missing else ""
+
+
+def undeclared_margin(settings: LearnerSettings) -> str | None:
+    """Why there is no bound, of learners whose theorem asks for a margin."""
+    if settings.gamma is not None:
+        return None
+    return "No margin is declared: set learner.gamma to see the bound that follows from it."
+
+
+def euclidean_norm(settings: LearnerSettings, theta: Mapping[str, float]) -> float:
+    """||theta||_2: perceptrons' margins are those of separators with ||u||_2 = 1."""
+    return sqrt(fsum(value * value for value in theta.values()))
+
+
+def largest_norm(settings: LearnerSettings, theta: Mapping[str, float]) -> float:
+    """||theta||_inf, for separators with ||u||_1 = 1."""
+    return max((abs(value) for value in theta.values()), default=0.0)

@@ -1,0 +1,186 @@
+"""What a learner's page exports: KIND, all that the rest of the program must know of that learner."""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, NamedTuple, Protocol
+
+from mistakebound.core.learners.claim import Claim, Run
+from mistakebound.core.linear.window import Window
+from mistakebound.core.messages.features import Features
+from mistakebound.settings import LearnerSettings, Settings
+
+Score = float | list[float]
+
+
+class Learner(Protocol):
+    """What the step asks of a learner. It decides; it is told what to fold, and never decides again.
+
+    Labels are truth values (True is the positive class) where two are declared, else the classes themselves.
+    """
+
+    averaged: bool
+    """Whether a version needs the clock beside the update counts."""
+
+    @property
+    def window(self) -> Window | None:
+        """Which updates count; None where all do."""
+        ...
+
+    def score(self, x: Features, clock: int) -> Any:
+        """Score of the published prediction, finite: one number, or one for each known class.
+
+        `clock` = labelled examples known so far.
+        """
+        ...
+
+    def predict(self, score: Any) -> Any:
+        """The class of a score; None where no class is known."""
+        ...
+
+    def decide(self, x: Features, label: Any) -> tuple[float, Any]:
+        """(how much of y*x must be added on this label, the class that the current hypothesis predicts).
+
+        0 where it need not be updated; 1 where the learner knows no other amounts.
+        """
+        ...
+
+    def fold(
+        self, partition: int, x: Features, label: Any, clock: int, predicted: Any, amount: float = 1.0
+    ) -> None:
+        """Apply one logged update; `clock` = labelled examples known to its owner, this one included."""
+        ...
+
+    def begin(self, undoable: bool = True) -> None:
+        """A step begins: what follows can be rolled back. Not `undoable`: it never is, and costs nothing more."""
+        ...
+
+    def rollback(self) -> None:
+        """Undo what was folded since `begin`, to the bit."""
+        ...
+
+    def dump(self) -> Any:
+        """The whole state, as MessagePack can hold it."""
+        ...
+
+    def load(self, state: Any, /) -> None:
+        """Become what `dump` gave. Raises ValueError, TypeError, KeyError ... for what it did not give."""
+        ...
+
+    def length(self, x: Features, /) -> float:
+        """Size of an example as the learner's theorem measures it."""
+        ...
+
+    def digest(self) -> str:
+        """SHA-256 in hex of the hypothesis; -0.0 counts as 0.0."""
+        ...
+
+    def theta(self) -> Mapping[str, float]:
+        """Coordinates of theta by name; empty where there is none."""
+        ...
+
+    def weights(self) -> Mapping[str, Any]:
+        """The hypothesis by name, as a person wants to see it."""
+        ...
+
+
+class Unmet(NamedTuple):
+    """A setting that does not go with the learner."""
+
+    key: str
+    wrong: str
+    remedy: str
+
+
+class Refusal(NamedTuple):
+    """What a learner does not do, in words that follow its name, and what to set instead."""
+
+    why: str
+    remedy: str
+
+
+STRIKES_OUT = Refusal("strikes out for good: what one update struck out, others may have too", "Leave it out")
+"""Set learners have no window."""
+AVERAGES = Refusal(
+    "predicts with another vector than it learns with, so `issued` bounds nothing", 'Set it to "rescore"'
+)
+"""What the averaged and voted perceptrons issue is not what they learn from."""
+
+
+def _nothing_more(settings: LearnerSettings) -> Iterable[Unmet]:
+    return ()
+
+
+def _nothing_undeclared(settings: LearnerSettings) -> str | None:
+    return None
+
+
+def _exact(settings: LearnerSettings) -> bool:
+    return False
+
+
+def _as_it_is(state: Any) -> Any:
+    return state
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Kind:
+    """One learner. `order` is its place in the listing: perceptrons from 10, Winnow kinds from 110, set learners from 210."""
+
+    name: str
+    order: int
+    make: Callable[[Settings, int], Learner]
+    """A new one, of so many partitions."""
+    many: "Kind | None" = None
+    """The learner of more than two classes; None where two are needed."""
+
+    # What is said of it.
+    source: str
+    bound: str
+    bounds: str = "mistakes and updates"
+    """What the bound speaks of."""
+    shared: str = "any partitions, any workers"
+    shows: str = "weights"
+    """What `weights` are, for the status page."""
+
+    # What it asks of settings and features.
+    parameters: tuple[str, ...] = ()
+    """Keys of `learner` that it reads."""
+    needs: tuple[str, ...] = ()
+    """Those that must be given."""
+    requires: Callable[[LearnerSettings], Iterable[Unmet]] = _nothing_more
+    """What else must hold of them."""
+    boolean: bool = False
+    """Features are 0 or 1, and BIAS is off."""
+    unit: bool = False
+    """Features have unit length."""
+    no_window: Refusal | None = None
+    """Where `window` is not among its parameters."""
+    no_issued: Refusal | None = None
+    """Where `delay_policy = issued` is refused."""
+    one_partition: Refusal | None = None
+    """Where it cannot have several."""
+
+    # What is proved of it.
+    claim: Callable[[Run], Claim | None]
+    """What its theorem says; None where a number is not declared or an assumption does not hold."""
+    undeclared: Callable[[LearnerSettings], str | None] = _nothing_undeclared
+    """Why no theorem speaks of these settings, where that is known."""
+    norm: Callable[[LearnerSettings, Mapping[str, float]], float | None] | None = None
+    """Length of a theta that is the sum of y*x over updates; None where that bounds no margin."""
+    own_norm: Callable[[LearnerSettings, Any], float | None] | None = None
+    """The same of a learner whose theta is no such sum."""
+    concepts_left: Callable[[Any], int] | None = None
+    """Size of its version space, where it has one."""
+
+    # How others look at it.
+    rounds: Callable[[LearnerSettings], bool] = _exact
+    """Whether its scores rest on functions that processors round differently."""
+    comparable: Callable[[Any], Any] = _as_it_is
+    """A dumped state, so that equal models are equal."""
+    sums: bool = False
+    """Whether its score is a sum over the features, so that a mistake can be taken apart."""
+
+
+def of_learner(make: Callable[[LearnerSettings, int], Learner]) -> Callable[[Settings, int], Learner]:
+    """`Kind.make` of a learner that reads its own section only."""
+    return lambda settings, partitions: make(settings.learner, partitions)
