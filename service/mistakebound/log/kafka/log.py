@@ -1,4 +1,4 @@
-"""The log on Kafka: each call of the protocol, handed to the part that does it."""
+"""The log on Kafka: each call of `mistakebound.log.protocol.Log`, handed to the part that does it."""
 
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from types import TracebackType
@@ -52,31 +52,25 @@ class KafkaLog:
 
     @property
     def partitions(self) -> int:
-        """Partition count of every topic. Raises Refused when topics are missing or counts differ."""
         if self._partitions is None:
             self._partitions = self._cluster.admin.partitions()
         return self._partitions
 
     def describe(self) -> dict[Topic, TopicDescription | None]:
-        """Each logical topic as it is now; None where it is missing."""
         return self._cluster.admin.describe()
 
     def create_topics(self, partitions: int, config: Mapping[Topic, Mapping[str, str]]) -> list[str]:
-        """Create the missing topics and return their names; existing ones are never altered."""
         return self._cluster.admin.create_topics(partitions, config)
 
     def low_watermark(self, topic: Topic, partition: int) -> int:
-        """Offset of the oldest record still kept."""
         return self._cluster.admin.low_watermark(topic, partition)
 
     def high_watermark(self, topic: Topic, partition: int) -> int:
-        """Offset after the newest record, committed or not."""
         return self._cluster.admin.high_watermark(topic, partition)
 
     def read(
         self, topic: Topic, partition: int, start: int, stop: int | None = None, *, wait_s: float = 30.0
     ) -> Iterator[Record]:
-        """Committed records with start <= offset < stop; `stop` None means the high watermark now."""
         return self._reader.read(topic, partition, start, stop, wait_s)
 
     def follow(self, starts: Mapping[TopicPartition, int]) -> Generator[Sequence[Record]]:
@@ -84,15 +78,12 @@ class KafkaLog:
         return self._reader.follow(starts)
 
     def append(self, records: Iterable[Outgoing]) -> int:
-        """Write input records outside any transaction; returns how many."""
         return self._appender.append(records)
 
     def group_positions(self) -> dict[int, Position | None]:
-        """The group's committed positions, read without joining it."""
         return self._cluster.observer.positions(range(self.partitions))
 
     def exclusively(self, decide: Callable[[], Sequence[Outgoing]]) -> int:
-        """Fence all other callers, call `decide`, and write what it returns in one transaction."""
         writer = self._writer(f"{self._cluster.connection.group}-epoch")
         try:
             for attempt in range(ATTEMPTS):
@@ -113,12 +104,10 @@ class KafkaLog:
             writer.drop()
 
     def max_record_bytes(self, topic: Topic) -> int:
-        """Largest value + key + headers that the topic is sure to take."""
         topic_bytes = self._cluster.admin.max_message_bytes(topic)
         return min(topic_bytes, self._cluster.connection.max_request_bytes) - OVERHEAD_BYTES
 
     def join(self, slot: str) -> Session:
-        """Join the group as `slot`; takes over a predecessor's slot and ends its open transaction."""
         partitions = self._cluster.admin.partitions()
         client_id = self._cluster.connection.client_id(slot)
         writer = self._writer(client_id)
@@ -131,7 +120,6 @@ class KafkaLog:
             raise
 
     def close(self) -> None:
-        """Release connections."""
         self._reader.close()
         self._appender.close()
         self._cluster.close()

@@ -56,7 +56,6 @@ class ConfluentFetcher:
         self._failed: KafkaError | None = None
 
     def start(self, starts: Mapping[TopicPartition, int], doing: str) -> None:
-        """Fetch these partitions, and no others, from these offsets on."""
         self._doing = doing
         self._position, self._failed = max(starts.values()), None
         with translated(doing):
@@ -94,11 +93,9 @@ class ConfluentFetcher:
         return records
 
     def position(self) -> int:
-        """The next offset of the one partition that `start` named, transaction markers counted."""
         return self._position
 
     def rest(self) -> None:
-        """Fetch nothing more until the next `start`."""
         self._consumer.unassign()
 
     def close(self) -> None:

@@ -40,7 +40,6 @@ class ConfluentSender:
         self._producer: Any = make(self._note)
 
     def initialise(self) -> None:
-        """Take over the id: earlier holders are fenced, and what was open under it has ended."""
         try:
             self._producer.init_transactions(INIT_S)
         except KafkaException as error:
@@ -70,7 +69,6 @@ class ConfluentSender:
             self._produce(name, record, timeout_s, delivered if index == last else None)
 
     def flush(self, timeout_s: float) -> Ends:
-        """Wait until the broker has acknowledged every record; raises unless it has acknowledged them all."""
         left = self._producer.flush(timeout_s)
         if left:
             raise KafkaException(KafkaError(KafkaError._TIMED_OUT, f"{left} records were not acknowledged"))
@@ -109,7 +107,6 @@ class ConfluentSender:
         call.result()
 
     def commit(self, timeout_s: float) -> None:
-        """Returns only when the broker has committed this transaction."""
         self._producer.commit_transaction(timeout_s)
 
     def abort(self, timeout_s: float) -> bool:
@@ -121,7 +118,6 @@ class ConfluentSender:
         return True
 
     def explain(self, error: Exception) -> LogError:
-        """An error of the client in the log's words."""
         assert isinstance(error, KafkaException)
         cause = self._cause(error)
         if cause.code() in FENCED:
@@ -131,7 +127,6 @@ class ConfluentSender:
         return given_up(self._id, str(cause))
 
     def discard(self) -> None:
-        """Close the client whatever its state; its unsent records are dropped."""
         self._producer.purge()
         with suppress(KafkaException):  # after a fatal error it says so again
             self._producer.flush(0)

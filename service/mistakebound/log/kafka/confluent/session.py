@@ -105,12 +105,10 @@ class ConfluentSession:
         return Polled(self._generation, self._owned, records)
 
     def committed(self, partitions: Iterable[int]) -> dict[int, Position | None]:
-        """Committed positions, after every transaction that was open on them has ended."""
         self._writer.settle()
         return self._observer.positions(sorted(partitions))
 
     def seek(self, partition: int, examples: int, labels: int) -> None:
-        """Read both inputs of an owned partition from these offsets on."""
         if partition not in self._owned:
             raise StaleGeneration(f"partition {partition} is not owned; poll again")
         for name, offset in zip(self._inputs, (examples, labels), strict=True):
@@ -118,24 +116,20 @@ class ConfluentSession:
         self._to_assign = True
 
     def drained(self, topic_partitions: Iterable[TopicPartition]) -> set[TopicPartition]:
-        """Those whose position has reached the last stable offset, as the broker says now."""
         known = {each: self._next.get(self._at_broker(each)) for each in topic_partitions}
         asked = [each for each, position in known.items() if position is not None]
         ends = self.ends(asked) if asked else {}
         return {each for each in asked if each in ends and (known[each] or 0) >= ends[each]}
 
     def ends(self, topic_partitions: Iterable[TopicPartition]) -> dict[TopicPartition, int]:
-        """Last stable offset of each, as the broker says now."""
         return self._observer.ends(topic_partitions)
 
     def pause(self, topic_partitions: Iterable[TopicPartition]) -> None:
-        """Stop delivering these; their position stays."""
         paused = {self._at_broker(each) for each in topic_partitions}
         self._paused |= paused
         self._consumer.pause(self._fetched(paused))
 
     def resume(self, topic_partitions: Iterable[TopicPartition]) -> None:
-        """Deliver these again."""
         resumed = {self._at_broker(each) for each in topic_partitions}
         self._paused -= resumed
         self._consumer.resume(self._fetched(resumed))
@@ -149,7 +143,6 @@ class ConfluentSession:
         return Receipt(self._writer.write(transaction.outputs, transaction.positions, self._member))
 
     def close(self, timeout_s: float) -> None:
-        """Leave the group and release the writer."""
         with self._watchdog.limit(timeout_s + STUCK_S, "leave the group"):
             self._writer.drop()
             member = self._consumer.memberid() if self._joining else None

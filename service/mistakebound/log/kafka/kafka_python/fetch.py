@@ -1,4 +1,4 @@
-"""kafka-python as a `Fetcher`."""
+"""kafka-python as a `Fetcher` (`ports.py` says what each method promises)."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -23,7 +23,6 @@ class KafkaPythonFetcher:
         self._assigned: list[Any] = []
 
     def start(self, starts: Mapping[TopicPartition, int], doing: str) -> None:
-        """Fetch these partitions, and no others, from these offsets on."""
         self._doing = doing
         self._right = (
             f"Read on topic {', '.join(sorted({self._names.to_broker[topic] for topic, _ in starts}))}"
@@ -35,13 +34,11 @@ class KafkaPythonFetcher:
                 self._consumer.seek(each, offset)
 
     def fetch(self, timeout_s: float) -> Sequence[Record]:
-        """What is there, waiting at most `timeout_s` for the first record."""
         with translated(self._doing, self._right):
             found = self._consumer.poll(timeout_ms=int(timeout_s * 1000), max_records=MAX_RECORDS)
         return [record for batch in found.values() for record in batch]
 
     def position(self) -> int:
-        """The next offset of the one partition that `start` named, transaction markers counted."""
         with translated(self._doing, self._right):
             return int(self._consumer.position(*self._assigned, timeout_ms=POSITION_MS))
 

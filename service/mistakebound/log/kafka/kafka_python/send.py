@@ -41,7 +41,6 @@ class KafkaPythonSender:
         self._sent: dict[TopicPartition, list[Any]] = {}
 
     def initialise(self) -> None:
-        """Take over the id: earlier holders are fenced, and what was open under it has ended."""
         doing = f"initialise transactions as {self._id}"
         with translated(doing, f"Write on transactional id {self._id}"):
             try:
@@ -55,19 +54,16 @@ class KafkaPythonSender:
         self._producer.begin_transaction()
 
     def send(self, topic_partition: TopicPartition, records: Sequence[Outgoing], timeout_s: float) -> None:  # noqa: ARG002
-        """Hand the records of one partition over, in order."""
         self._sent[topic_partition] = send(
             self._producer, broker_partition(self._names, *topic_partition), records
         )
 
     def flush(self, timeout_s: float) -> Ends:
-        """Wait until the broker has acknowledged every record; raises unless it has acknowledged them all."""
         self._producer.flush(timeout_s)
         # `end_of` raises what the broker said; a batch that is not acknowledged is a failure, too.
         return {each: max(end_of(batch) for batch in batches) for each, batches in self._sent.items()}
 
     def send_positions(self, positions: Mapping[int, Position], member: Any, timeout_s: float) -> None:
-        """Add the group's positions, on behalf of the membership `member`."""
         offsets = {}
         for partition, position in positions.items():
             pairs = (position.examples, position.metadata), (position.labels, "")
@@ -96,7 +92,6 @@ class KafkaPythonSender:
         return False
 
     def explain(self, error: Exception) -> LogError:
-        """An error of the client in the log's words."""
         if isinstance(error, CommitFailedError):
             return moved_on()
         # Once the client is in error, its calls raise plain KafkaErrors that only mention the first one.
@@ -109,7 +104,6 @@ class KafkaPythonSender:
         return given_up(self._id, repr(cause))
 
     def discard(self) -> None:
-        """Close the client whatever its state; its unsent records are dropped."""
         discard(self._producer)
 
     @property

@@ -131,12 +131,10 @@ class KafkaPythonSession:
         return Polled(self._generation, self._owned, records)
 
     def committed(self, partitions: Iterable[int]) -> dict[int, Position | None]:
-        """Committed positions, after every transaction that was open on them has ended."""
         self._writer.settle()
         return fetch_positions(self._consumer, self._names, sorted(partitions), self._watchdog)
 
     def seek(self, partition: int, examples: int, labels: int) -> None:
-        """Read both inputs of an owned partition from these offsets on."""
         if partition not in self._owned:
             raise StaleGeneration(f"partition {partition} is not owned; poll again")
         for topic, offset in zip(INPUTS, (examples, labels), strict=True):
@@ -149,7 +147,6 @@ class KafkaPythonSession:
         self._held.discard(partition)
 
     def drained(self, topic_partitions: Iterable[TopicPartition]) -> set[TopicPartition]:
-        """Those whose position has reached the last stable offset, as the broker says now."""
         asked = [each for each in topic_partitions if self._delivers(each)]
         if not asked:
             return set()
@@ -161,11 +158,9 @@ class KafkaPythonSession:
             return {each for each in asked if each in ends and self._position(each) >= ends[each]}
 
     def ends(self, topic_partitions: Iterable[TopicPartition]) -> dict[TopicPartition, int]:
-        """Last stable offset of each, as the broker says now."""
         return fetch_ends(self._consumer, self._names, topic_partitions, self._watchdog, *self._rights)
 
     def pause(self, topic_partitions: Iterable[TopicPartition]) -> None:
-        """Stop delivering these; their position stays."""
         for each in topic_partitions:
             paused = broker_partition(self._names, *each)
             self._paused.add(paused)
@@ -174,7 +169,6 @@ class KafkaPythonSession:
                     self._consumer.pause(paused)
 
     def resume(self, topic_partitions: Iterable[TopicPartition]) -> None:
-        """Deliver these again."""
         for each in topic_partitions:
             resumed = broker_partition(self._names, *each)
             self._paused.discard(resumed)
@@ -201,7 +195,6 @@ class KafkaPythonSession:
             raise
 
     def close(self, timeout_s: float) -> None:
-        """Leave the group and release the writer."""
         with self._watchdog.limit(timeout_s + STUCK_S, "leave the group"):
             self._writer.drop()
             if self._consumer._coordinator.state is MemberState.REBALANCING:
