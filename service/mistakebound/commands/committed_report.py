@@ -5,7 +5,7 @@ from mistakebound.core.messages.tallies import Tally, zero
 from mistakebound.core.records import INPUTS
 from mistakebound.core.reporting.report import ModelSummary, PartitionCounts, Report, report, summary
 from mistakebound.core.reporting.status import Behind
-from mistakebound.core.theorems.claims import certificate, standing
+from mistakebound.core.theorems.claims import certificate, claims
 from mistakebound.log.newest import newest_record
 from mistakebound.log.protocol import Log
 from mistakebound.settings import Settings
@@ -36,7 +36,7 @@ def read_report(log: Log, settings: Settings, *, fold: bool) -> Report:
         return report(counts, learner.kind, ModelSummary(epoch, tuple(updates), window=learner.window))
     model = fold_updates(log, settings, None).model
     of_epoch = [tally for number, tally in newest_tallies if number == model.epoch]
-    return report(counts, learner.kind, summary(model), standing(model, of_epoch), certificate(model))
+    return report(counts, learner.kind, summary(model), claims(model, of_epoch), certificate(model))
 
 
 def _undecided(counts: dict[str, int]) -> int:

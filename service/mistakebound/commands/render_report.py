@@ -3,7 +3,8 @@
 from collections.abc import Mapping
 
 from mistakebound.commands.output import table
-from mistakebound.core.reporting.report import Bound, Report
+from mistakebound.core.reporting.report import Report
+from mistakebound.core.theorems.claims import Bound
 
 
 def render_report(report: Report) -> str:

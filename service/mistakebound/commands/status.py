@@ -24,8 +24,8 @@ def status(
     from mistakebound.commands.committed_report import read_lag, read_report
     from mistakebound.commands.output import as_json, table
     from mistakebound.commands.render_report import render_report
-    from mistakebound.core.reporting import status as reporting
     from mistakebound.core.model.settings_diff import changes
+    from mistakebound.core.reporting import status as reporting
     from mistakebound.worker.epochs.epochs import newest_epochs
 
     if schema:

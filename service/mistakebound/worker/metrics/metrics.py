@@ -12,9 +12,9 @@ from prometheus_client.exposition import choose_encoder
 from prometheus_client.samples import Sample
 
 from mistakebound.core.records import Stream
-from mistakebound.core.theorems.claims import Bound
 from mistakebound.core.reporting.status import CheckpointStatus
 from mistakebound.core.step.facts import PartitionTotals, StepFacts
+from mistakebound.core.theorems.claims import Bound
 from mistakebound.worker.metrics.definitions import Definitions, Level
 from mistakebound.worker.observers import (
     Assigned,
