@@ -8,7 +8,6 @@ from typing import Any
 
 import msgspec
 import pytest
-from mistakebound.worker.checkpoints.open_store import open_store
 from structlog.testing import capture_logs
 
 from mistakebound.core.checkpoint import decode_checkpoint, encode_checkpoint
@@ -17,6 +16,7 @@ from mistakebound.settings import Settings
 from mistakebound.worker.assignment import WorkerState, take_over
 from mistakebound.worker.checkpoints import restore, schedule
 from mistakebound.worker.checkpoints.catalog import Catalog
+from mistakebound.worker.checkpoints.open_store import open_store
 from mistakebound.worker.epochs.reset import execute, planned
 from mistakebound.worker.metrics.metrics import Metrics
 from tests.commands.support.command_line import ok, run

@@ -7,11 +7,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from mistakebound.worker.checkpoints.open_store import open_store
 from structlog.testing import capture_logs
 
 from mistakebound.worker.checkpoints.catalog import HEAD_BYTES, Catalog
 from mistakebound.worker.checkpoints.envelope import MAGIC, InvalidCheckpointError
+from mistakebound.worker.checkpoints.open_store import open_store
 from mistakebound.worker.checkpoints.store import CheckpointError, CheckpointStore, Place, place_of, split
 from tests.support.tries import long
 from tests.worker.support.object_store import BUCKET, SECRET, ObjectStore, silence
