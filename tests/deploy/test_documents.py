@@ -22,7 +22,7 @@ from mistakebound.config.reference import reference
 from mistakebound.core.faults import REASONS
 from mistakebound.core.messages.tallies import ExampleOutcome, LabelOutcome
 from mistakebound.core.replay.recording import encode, encode_header
-from mistakebound.core.replay.replay import Row, as_stream, fresh
+from mistakebound.core.replay.replay import Row, as_stream
 from mistakebound.core.theorems.claims import Bound
 from mistakebound.settings import Settings
 from mistakebound.worker.metrics.metrics import Metrics
@@ -30,14 +30,13 @@ from tests.commands.support.command_line import ok, run, start
 from tests.deploy.support.deployed import PROMETHEUS
 from tests.deploy.support.pages import DEPLOY, PAGES, README, blocks, commands, section, text_of
 from tests.support.project import ROOT
+from tests.worker.support.events import assigned
 from tests.worker.support.working import opened, stream
 
 PACKAGE = ROOT / "service" / "mistakebound"
 AWAITED = frozenset(
     {
         "core/ledger/label_outcomes.py",
-        "worker/input_buffer.py",
-        "worker/observers.py",
     }
 )
 """Paths that the page on development names before they are there."""
@@ -247,7 +246,7 @@ def test_settings_in_examples_exist(page: Path) -> None:
 def page_of_metrics() -> str:
     """All that a worker can export, what only some learners have included."""
     metrics = Metrics(["true", "false"], "perceptron", "digest")
-    metrics.partition(0, fresh(Settings(), 1).totals(0))
+    metrics.observe(assigned([0]))
     metrics.bounds([Bound("Novikoff", 63.5, 41, True, "updates", "R = 1")])
     metrics.margin(0.5, 0.25, 0.25)
     metrics.version_space(7)

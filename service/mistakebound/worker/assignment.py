@@ -150,12 +150,8 @@ def take_over(
         _check_tally(fold.model, p, ledgers[p])
         fold.model.knows(p, ledgers[p].tallies.epoch.judged)
         session.seek(p, ledgers[p].examples_next, ledgers[p].labels_next)
-    return WorkerState(State(settings, fold.model, ledgers, size_limits(log)), fold, positions)
-
-
-def size_limits(log: Log) -> SizeLimits:
-    """The largest record that each output topic is sure to take."""
-    return SizeLimits(**{topic.replace("-", "_"): log.max_record_bytes(topic) for topic in OUTPUTS})
+    limits = SizeLimits(**{topic.replace("-", "_"): log.max_record_bytes(topic) for topic in OUTPUTS})
+    return WorkerState(State(settings, fold.model, ledgers, limits), fold, positions)
 
 
 def _frozen(log: Log, checkpoint: Checkpoint | None) -> dict[int, Frozen]:

@@ -14,13 +14,13 @@ from msgspec.structs import replace
 from mistakebound.core.ledger.ledger import Ledger
 from mistakebound.core.messages.schema import FORMAT, Base, Epoch, Update, encode, read_update
 from mistakebound.core.model.fold import Fold
-from mistakebound.core.records import Outgoing, Record
+from mistakebound.core.records import OUTPUTS, Outgoing, Record
 from mistakebound.core.replay.replay import Row, replay_rows
+from mistakebound.core.step.sizes import SizeLimits
 from mistakebound.core.step.state import State
 from mistakebound.core.step.step import Step
 from mistakebound.log.protocol import Log, Refused, Session
 from mistakebound.settings import Settings
-from mistakebound.worker.assignment import size_limits
 from mistakebound.worker.epochs.epochs import refuse_changed
 from mistakebound.worker.epochs.reset import History, Positions, as_only_member, history, write
 
@@ -78,6 +78,7 @@ def planned(log: Log, settings: Settings, rows: Iterable[Row]) -> SeedPlan:
                 assert isinstance(update, Update)
                 updates[one.partition].append(replace(update, seed=True))
 
+    limits = SizeLimits(**{topic.replace("-", "_"): log.max_record_bytes(topic) for topic in OUTPUTS})
     ledgers = {p: Ledger(settings.labels) for p in range(partitions)}
     fold.model.begin()
     replay_rows(
@@ -85,7 +86,7 @@ def planned(log: Log, settings: Settings, rows: Iterable[Row]) -> SeedPlan:
         settings,
         partitions,
         taken=collect,
-        state=State(settings, fold.model, ledgers, size_limits(log)),
+        state=State(settings, fold.model, ledgers, limits),
     )
     examples = [ledger.tallies.life.examples for ledger in ledgers.values()]
     labelled = sum(one["labelled"] for one in examples)
