@@ -94,6 +94,13 @@ class LearnerSettings(Section):
     )
     threshold: float | None = Field(None, description="Winnow: score = w.x - threshold; default 0")
     margin: float = Field(0.0, ge=0, description="margin-perceptron: update while y w.x is below it")
+    variant: Literal["PA", "PA-I", "PA-II"] | None = Field(
+        None,
+        description="passive-aggressive: `PA` makes the loss 0, `PA-I` goes at most as far as C, `PA-II` is damped by 1/(2C); default PA-I",
+    )
+    aggressiveness: float | None = Field(
+        None, gt=0, description="passive-aggressive: C of PA-I and PA-II; default 1"
+    )
     gamma: float | None = Field(
         None,
         gt=0,

@@ -12,6 +12,7 @@ from random import Random
 from typing import Any
 
 import pytest
+from river.linear_model import PAClassifier
 
 from mistakebound.core.learners import KINDS, Learner, make
 from mistakebound.core.messages.features import Features
@@ -138,6 +139,25 @@ class Normalized(Perceptron):
     def must(self, x: Features, y: bool) -> bool:
         norm = sqrt(sum(w * w for w in self.w.values()))
         return norm == 0 or sign(y) * dot(self.w, x) / norm < self.gamma / 2
+
+
+class PassiveAggressive(Book):
+    """River's own, without its intercept: BIAS is a feature, and counts in the length."""
+
+    edges = (0.0, 1.0)
+
+    def __init__(self, variant: str, aggressiveness: float) -> None:
+        mode = ("PA", "PA-I", "PA-II").index(variant)
+        self.river = PAClassifier(C=aggressiveness, mode=mode, learn_intercept=False)
+
+    def plain(self, x: Features) -> float:
+        return dot(self.river.weights, x)
+
+    def must(self, x: Features, y: bool) -> bool:
+        return self.length(x) > 0 and sign(y) * self.plain(x) < 1
+
+    def learn(self, x: Features, y: bool) -> None:
+        self.river.learn_one(dict(x), y)
 
 
 class ManyClasses(Book):
@@ -372,6 +392,15 @@ PAIRS: Mapping[str, Pair] = {
         lambda: Normalized(0.5),
     ),
     "one-sided-perceptron": (REAL, {"kind": "one-sided-perceptron"}, Perceptron),
+    **{
+        f"passive-aggressive, {variant}, C = {c}": (
+            REAL,
+            {"kind": "passive-aggressive", "variant": variant, "aggressiveness": c},
+            lambda variant=variant, c=c: PassiveAggressive(variant, c),
+        )
+        for variant in ("PA", "PA-I", "PA-II")
+        for c in (0.1, 1.0)
+    },
     "perceptron, classes": (
         CLASSES,
         {"kind": "perceptron", "learning_rate": 0.5},

@@ -180,6 +180,12 @@ _CHOSEN: Mapping[str, Callable[[int], World]] = {
         seed, kind="perceptron", learning_rate=0.1, tie="positive"
     ),
     "margin-perceptron": lambda seed: linear(seed, kind="margin-perceptron", margin=0.5, learning_rate=0.5),
+    **{
+        f"passive-aggressive, {variant}": lambda seed, variant=variant: linear(
+            seed, kind="passive-aggressive", variant=variant, aggressiveness=0.5
+        )
+        for variant in ("PA", "PA-I", "PA-II")
+    },
     "multiclass": many_classes,
     "multiclass, averaged": lambda seed: many_classes(seed, "averaged-perceptron"),
     "kernel-perceptron, polynomial": circle,
