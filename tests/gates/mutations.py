@@ -207,6 +207,21 @@ MUTATIONS: Mapping[str, Sequence[Mutation]] = {
         ),
         *_linear("sign", "sum", "bias", "fold bias", "tie", "missed", "false alarm", "rows", "length"),
     ),
+    "passive-aggressive": (
+        *_of(
+            "passive_aggressive.py",
+            ("no update without a mistake", "if loss <= 0.0", "if loss < 1.0"),
+            ("the label turned", "(score if positive else -score)", "(-score if positive else score)"),
+            ("the sum for the square", "square += value * value", "square += value"),
+            ("nothing holds PA-I back", 'min(most, tau) if variant == "PA-I"', 'tau if variant == "PA-I"'),
+            ("C holds PA back, not PA-I", 'variant == "PA-I" else tau', 'variant == "PA" else tau'),
+            ("twice the damping", "1.0 / (2.0 * most))", "1.0 / most)"),
+            ("the other variant", 'variant == "PA-II"', 'variant == "PA"'),
+            ("C is always 1", "settings.aggressiveness or 1.0", "1.0"),
+        ),
+        Mutation("all of it is added", LINEAR, "amount * self._step", "self._step"),
+        *_linear("sign", "bias", "fold bias", "rows"),
+    ),
     "kernel-perceptron": (
         *_of(
             "kernel_perceptron.py",
