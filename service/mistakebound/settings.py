@@ -1,6 +1,6 @@
 """Every setting, its default, its check and its one-line meaning. Read once, at the edge.
 
-`commands/configuration.py` gathers values from flags, environment and file; nothing here does I/O.
+`config` gathers values from flags, environment and file; nothing here does I/O.
 """
 
 from collections.abc import Mapping

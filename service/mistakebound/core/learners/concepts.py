@@ -73,7 +73,7 @@ def named(spec: str, variables: tuple[str, ...]) -> ConceptClass:
         )
     if kind == "table":
         return _tables(argument, n)
-    raise ValueError(f"learner.concepts: {spec!r} is none of {', '.join(NAMES)}")
+    raise ValueError(f"learner.concepts: {spec!r} must be one of {', '.join(NAMES)}")
 
 
 def _limit(name: str, size: int) -> None:

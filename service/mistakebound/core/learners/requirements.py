@@ -64,7 +64,7 @@ def accepted(settings: Settings) -> Callable[[Features], None] | None:
                 )
             if known is not None and name not in known:
                 raise BadRecord(
-                    "unknown-variable", f"feature {name!r} is none of learner.variables; declare it"
+                    "unknown-variable", f"feature {name!r} must be one of learner.variables; declare it"
                 )
 
     return check

@@ -205,7 +205,7 @@ class Model:
         return True
 
     def _readable(self, partition: int, update: Update, based: bool) -> Features:
-        """The update's features. Raises BadLog where these or its classes are none of these settings'."""
+        """The update's features. Raises BadLog where these or its classes do not fit the settings."""
         try:
             x = self.features(bytes(update.features))
         except BadRecord as error:

@@ -17,29 +17,29 @@ SHOWN = 8
 """Terms kept of a mistake."""
 MOST_TERMS = 1_000
 """Scores of single features that one step may cost."""
-MOST_TOLD = 10
-"""Mistakes that one partition step tells."""
+MOST_EXPLAINED = 10
+"""Mistakes that one partition step explains."""
 
 
 class Explaining:
-    """One partition step's mistakes, in `told`, oldest first: the first few, as far as `allowance` scores go."""
+    """One partition step's mistakes, in `explained`, oldest first: the first few, as far as `allowance` scores go."""
 
     def __init__(self, allowance: int) -> None:
-        self.told: list[ExplainedMistake] = []
+        self.explained: list[ExplainedMistake] = []
         self._left = allowance
 
     def mistake(
         self, model: Model, partition: int, entry: Waiting, label: LabelValue, stream_time: int
     ) -> None:
         """A label was found to differ from the prediction, and is not learned from yet."""
-        if self._left <= 0 or len(self.told) >= MOST_TOLD:
+        if self._left <= 0 or len(self.explained) >= MOST_EXPLAINED:
             return
         explained = explain(model, partition, entry, label, stream_time, self._left)
         if explained is None:
             self._left = 0
         else:
-            told, cost = explained
-            self.told.append(told)
+            mistake, cost = explained
+            self.explained.append(mistake)
             self._left -= cost
 
 
@@ -62,7 +62,7 @@ def explain(
     if lead is not None and offset is not None:
         parts = [Term(name, value, lead.of(((name, value),)) - offset) for name, value in x]
         terms = sorted((term for term in parts if term.contribution), key=_size)
-    told = ExplainedMistake(
+    mistake = ExplainedMistake(
         entry.id,
         partition,
         entry.predicted,
@@ -73,7 +73,7 @@ def explain(
         len(x),
         tuple(terms[:SHOWN]),
     )
-    return told, 1 if lead is None else max(1, cost)
+    return mistake, 1 if lead is None else max(1, cost)
 
 
 def _size(term: Term) -> float:

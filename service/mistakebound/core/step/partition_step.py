@@ -118,7 +118,7 @@ class PartitionStep:
             if newest >= self.counts.newest.get(stream, 0):
                 self.counts.newest[stream] = newest
         outputs += self.outputs
-        self.counts.explained_mistakes += self.explaining.told
+        self.counts.explained_mistakes += self.explaining.explained
         outputs += written(
             self.partition,
             self.began_with,
