@@ -273,8 +273,8 @@ GUARDS: Mapping[str, Guard] = {
     ),
     "B10 an update is folded with its own clock": Guard(
         "service/mistakebound/core/model/model.py",
-        "self._fold(partition, x, update.label, update.predicted, sum(update.clock))",
-        "self._fold(partition, x, update.label, update.predicted, sum(self.clock))",
+        "self._fold(partition, x, update.label, update.predicted, sum(update.clock), update.amount)",
+        "self._fold(partition, x, update.label, update.predicted, sum(self.clock), update.amount)",
         SCALING,
     ),
     "B10 both inputs of a partition stay together": Guard(
