@@ -189,12 +189,7 @@ def _rebuild_borrowed(
 
 
 def _rebuild_ledger(
-    log: Log,
-    settings: Settings,
-    partition: int,
-    position: Position,
-    frozen: Frozen | None,
-    model: Model,
+    log: Log, settings: Settings, partition: int, position: Position, frozen: Frozen | None, model: Model
 ) -> Ledger:
     recovery_point = read_recovery_point(position)
     if frozen is not None:

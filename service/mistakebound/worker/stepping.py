@@ -11,12 +11,7 @@ from typing import NamedTuple
 
 from mistakebound.core.records import TopicPartition
 from mistakebound.core.step.step import Step, step
-from mistakebound.log.protocol import (
-    Fenced,
-    Receipt,
-    Session,
-    StaleGeneration,
-)
+from mistakebound.log.protocol import Fenced, Receipt, Session, StaleGeneration
 from mistakebound.worker.assignment import WorkerState
 from mistakebound.worker.input_buffer import InputBuffer
 from mistakebound.worker.observers import (

@@ -15,14 +15,7 @@ from mistakebound.core.model.fold import Fold
 from mistakebound.core.model.settings_diff import Change, changes
 from mistakebound.core.records import Outgoing, Position, Topic, Transaction
 from mistakebound.log.newest import newest_record
-from mistakebound.log.protocol import (
-    Fenced,
-    Log,
-    Refused,
-    Session,
-    StaleGeneration,
-    TransactionFailed,
-)
+from mistakebound.log.protocol import Fenced, Log, Refused, Session, StaleGeneration, TransactionFailed
 from mistakebound.settings import Settings
 
 SLOT = "reset"

@@ -81,13 +81,7 @@ def planned(log: Log, settings: Settings, rows: Iterable[Row]) -> SeedPlan:
     limits = SizeLimits(**{topic.replace("-", "_"): log.max_record_bytes(topic) for topic in OUTPUTS})
     ledgers = {p: Ledger(settings.labels) for p in range(partitions)}
     fold.model.begin()
-    replay_rows(
-        rows,
-        settings,
-        partitions,
-        taken=collect,
-        state=State(settings, fold.model, ledgers, limits),
-    )
+    replay_rows(rows, settings, partitions, taken=collect, state=State(settings, fold.model, ledgers, limits))
     examples = [ledger.tallies.life.examples for ledger in ledgers.values()]
     labelled = sum(one["labelled"] for one in examples)
     begins = Epoch(seeds.epoch + 1, FORMAT, seeds.settings, Base(seeds.epoch, [len(one) for one in updates]))

@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from importlib.metadata import PackageNotFoundError, version
 from typing import Literal, get_args
 
-from prometheus_client import Enum, Gauge, Info
+from prometheus_client import Enum, Info
 from prometheus_client.gc_collector import GCCollector
 from prometheus_client.platform_collector import PlatformCollector
 from prometheus_client.process_collector import ProcessCollector
@@ -26,6 +26,7 @@ from mistakebound.worker.metrics.registry import PREFIX, Registry
 from mistakebound.worker.observers import PHASES, RebuildReason, TransactionResult
 
 MOST_CLASSES = 20
+STREAMS = get_args(Stream)
 
 CheckpointResult = Literal["success", "failure"]
 Level = Literal["debug", "info", "warning", "error", "critical"]
@@ -69,193 +70,163 @@ class Definitions:
             collector(registry=self.registry)
 
     def _declare_worker(self, algorithm: str, config_digest: str, revision: str) -> None:
-        Info(PREFIX + "build", "Build of the running worker; constant 1.", registry=self.registry).info(
+        add = self.registry
+        Info(PREFIX + "build", "Build of the running worker; constant 1.", registry=add).info(
             {"version": build_version(), "revision": revision, "python_version": platform.python_version()}
         )
-        Info(PREFIX + "model", "Configuration of the served model; constant 1.", registry=self.registry).info(
+        Info(PREFIX + "model", "Configuration of the served model; constant 1.", registry=add).info(
             {"algorithm": algorithm, "config_digest": config_digest}
         )
-        self.state = Enum(
-            PREFIX + "state", "What the worker is doing.", states=PHASES, registry=self.registry
-        )
-        self.messages = self.registry.counter(
-            "log_messages", "Log messages emitted, by level.", level=get_args(Level)
-        )
-        self.poll_time = self.registry.gauge(
-            "last_poll_timestamp_seconds", "Unix time of the last completed poll."
-        )
-        self.rebalances = self.registry.counter(
-            "rebalances", "Changes of the partitions assigned to this worker."
-        )
-        self.assigned = self.registry.gauge(
-            "assigned_partitions", "Partitions assigned to this worker.", topic=get_args(Stream)
-        )
-        self.rebuilds = self.registry.counter(
+        self.state = Enum(PREFIX + "state", "What the worker is doing.", states=PHASES, registry=add)
+        self.messages = add.counter("log_messages", "Log messages emitted, by level.", level=get_args(Level))
+        self.poll_time = add.gauge("last_poll_timestamp_seconds", "Unix time of the last completed poll.")
+        self.rebalances = add.counter("rebalances", "Changes of the partitions assigned to this worker.")
+        self.assigned = add.gauge("assigned_partitions", "Partitions assigned to this worker.", topic=STREAMS)
+        self.rebuilds = add.counter(
             "rebuilds",
             "Rebuilds of a partition's state from the log, by reason.",
             reason=get_args(RebuildReason),
         )
 
     def _declare_stream(self, transaction_age_s: Callable[[], float]) -> None:
-        self.consumed = self.registry.counter(
-            "records_consumed",
-            "Input records consumed in committed steps, by stream.",
-            stream=get_args(Stream),
+        add = self.registry
+        self.consumed = add.counter(
+            "records_consumed", "Input records consumed in committed steps, by stream.", stream=STREAMS
         )
-        self.rejected = self.registry.counter(
-            "records_rejected",
-            "Input records sent to the dead letters.",
-            stream=get_args(Stream),
-            reason=REASONS,
+        self.rejected = add.counter(
+            "records_rejected", "Input records sent to the dead letters.", stream=STREAMS, reason=REASONS
         )
-        self.record_time = self.registry.gauge(
-            "last_record_timestamp_seconds",
-            "Largest record time consumed, by stream.",
-            stream=get_args(Stream),
+        self.record_time = add.gauge(
+            "last_record_timestamp_seconds", "Largest record time consumed, by stream.", stream=STREAMS
         )
-        self.lag = self.registry.gauge(
+        self.lag = add.gauge(
             "consumer_lag_records",
             "Records between this worker's position and the end of the partition.",
             topic=(),
             partition=(),
         )
-        self.batch_duration = self.registry.histogram(
+        self.batch_duration = add.histogram(
             "batch_duration_seconds", "Time of one step, commit included.", DURATIONS_S
         )
-        self.latency = self.registry.batches(
+        self.latency = add.batches(
             "prediction_latency_seconds",
             "Time from an example's record time to the commit of its prediction.",
             LATENCIES_S,
         )
-        self.transactions = self.registry.counter(
+        self.transactions = add.counter(
             "transactions", "Transactions ended, by result.", result=get_args(TransactionResult)
         )
-        self.transaction_duration = self.registry.histogram(
+        self.transaction_duration = add.histogram(
             "transaction_duration_seconds", "Time from opening a transaction to its end.", DURATIONS_S
         )
-        self.registry.gauge(
+        add.gauge(
             "open_transaction_age_seconds", "Age of this worker's open transaction; 0 when none is open."
         ).set_function(transaction_age_s)
 
     def _declare_learning(self) -> None:
+        add = self.registry
         by_predicted: dict[str, Sequence[str]] = {"predicted": self.classes} if self.classes else {}
         by_actual: dict[str, Sequence[str]] = {"actual": self.classes} if self.classes else {}
-        self.predictions = self.registry.counter(
+        self.predictions = add.counter(
             "predictions_published", "Predictions committed, by predicted class.", **by_predicted
         )
-        self.evaluations = self.registry.counter(
+        self.evaluations = add.counter(
             "evaluations", "Published predictions judged by their label.", **by_actual, **by_predicted
         )
-        self.mistakes = self.registry.counter(
+        self.mistakes = add.counter(
             "mistakes", "Published predictions that differed from their label, by true class.", **by_actual
         )
-        self.baseline_mistakes = self.registry.counter(
+        self.baseline_mistakes = add.counter(
             "baseline_mistakes",
             "Mistakes that a baseline would have made on the judged examples.",
             baseline=("majority",),
         )
-        self.updates = self.registry.counter(
+        self.updates = add.counter(
             "model_updates", "Updates of the model made here, by direction.", direction=get_args(Direction)
         )
-        self.labels = self.registry.counter(
-            "labels", "Labels, by what became of them.", outcome=get_args(LabelOutcome)
-        )
-        self.examples = self.registry.counter(
+        self.labels = add.counter("labels", "Labels, by what became of them.", outcome=get_args(LabelOutcome))
+        self.examples = add.counter(
             "examples", "Examples, by what became of them.", outcome=get_args(ExampleOutcome)
         )
-        self.label_delay = self.registry.batches(
+        self.label_delay = add.batches(
             "label_delay_seconds", "Time from an example's record to its label's record.", LABEL_DELAYS_S
         )
-        self.margin = self.registry.batches(
+        self.margin = add.batches(
             "prediction_margin", "Distance of a prediction's score from the decision threshold.", MARGINS
         )
-        self.epoch = self.registry.gauge("epoch", "Epoch of the served model; 0 before it is known.")
-        self.nonzero = self.registry.gauge(
-            "model_nonzero_weights", "Weights that differ from their initial value."
-        )
-        self.norm = self.registry.gauge("model_weight_norm", "Euclidean norm of the weights.")
-        self.followed_lag = self.registry.gauge(
+        self.epoch = add.gauge("epoch", "Epoch of the served model; 0 before it is known.")
+        self.nonzero = add.gauge("model_nonzero_weights", "Weights that differ from their initial value.")
+        self.norm = add.gauge("model_weight_norm", "Euclidean norm of the weights.")
+        self.followed_lag = add.gauge(
             "followed_updates_lag", "Updates by other workers that are committed and not yet folded here."
         )
-        self.bound = self.registry.gauge(
+        self.bound = add.gauge(
             "mistake_bound",
             "Most of the updates or mistakes of this epoch that the theorem allows, if its assumptions hold.",
             theorem=(),
             of=(),
         )
-        self.bounded = self.registry.gauge(
+        self.bounded = add.gauge(
             "bounded_events",
             "What the theorem counts, in this epoch; above mistake_bound, its assumptions do not hold.",
             theorem=(),
             of=(),
         )
-        # These join the registry with their first value: a bound of 0 would claim something false.
-        self.margin_bound = Gauge(
-            PREFIX + "margin_upper_bound",
+        self.margin_bound = add.late_gauge(
+            "margin_upper_bound",
             "Upper bound on the margin with which any unit vector separates the model's updates.",
-            registry=None,
         )
-        self.window_margin_bound = Gauge(
-            PREFIX + "margin_upper_bound_window",
-            "The same for the newest 100 updates of each partition alone.",
-            registry=None,
+        self.window_margin_bound = add.late_gauge(
+            "margin_upper_bound_window", "The same for the newest 100 updates of each partition alone."
         )
-        self.declared_margin = Gauge(
-            PREFIX + "declared_margin",
+        self.declared_margin = add.late_gauge(
+            "declared_margin",
             "Margin of a unit separator as learner.gamma declares it; above margin_upper_bound, there is none.",
-            registry=None,
         )
-        self.window = Gauge(
-            PREFIX + "learner_window",
-            "Most updates of each partition that count, as learner.window says.",
-            registry=None,
+        self.window = add.late_gauge(
+            "learner_window", "Most updates of each partition that count, as learner.window says."
         )
-        self.counting = Gauge(
-            PREFIX + "counting_updates",
-            "Updates of all partitions that count under learner.window.",
-            registry=None,
+        self.counting = add.late_gauge(
+            "counting_updates", "Updates of all partitions that count under learner.window."
         )
-        self.version_space = Gauge(
-            PREFIX + "version_space_concepts",
-            "Concepts that agree with every update; at 0 none of the class does.",
-            registry=None,
+        self.version_space = add.late_gauge(
+            "version_space_concepts", "Concepts that agree with every update; at 0 none of the class does."
         )
 
     def _declare_partitions(self) -> None:
+        add = self.registry
         self.totals = {
-            name: self.registry.gauge("partition_" + name, text, partition=())
-            for name, text in _TOTALS.items()
+            name: add.gauge("partition_" + name, text, partition=()) for name, text in _TOTALS.items()
         }
-        self.waiting_limit = self.registry.gauge(
+        self.waiting_limit = add.gauge(
             "waiting_limit", "Most examples that may wait for their label in one partition."
         )
-        self.parked_limit = self.registry.gauge(
+        self.parked_limit = add.gauge(
             "parked_limit", "Most labels that may wait for their example in one partition."
         )
-        self.oldest = self.registry.gauge(
+        self.oldest = add.gauge(
             "pending_oldest_timestamp_seconds",
             "Stream time at which the oldest example still waiting for its label was predicted.",
             partition=(),
         )
 
     def _declare_checkpoints(self) -> None:
-        self.checkpoints = self.registry.counter(
+        add = self.registry
+        self.checkpoints = add.counter(
             "checkpoints", "Checkpoints tried, by result.", result=get_args(CheckpointResult)
         )
-        self.checkpoints_unreadable = self.registry.counter(
+        self.checkpoints_unreadable = add.counter(
             "checkpoint_read_failures",
             "Times that checkpoints could not be read at a start or takeover, and the log was read instead.",
         )
-        self.checkpoint_duration = self.registry.histogram(
+        self.checkpoint_duration = add.histogram(
             "checkpoint_duration_seconds", "Time to write one checkpoint durably.", DURATIONS_S
         )
-        self.checkpoint_time = self.registry.gauge(
+        self.checkpoint_time = add.gauge(
             "checkpoint_last_success_timestamp_seconds", "Unix time of the last durable checkpoint."
         )
-        self.checkpoint_size = self.registry.gauge(
-            "checkpoint_size_bytes", "Size of the last durable checkpoint."
-        )
-        self.checkpoint_pending = self.registry.gauge(
+        self.checkpoint_size = add.gauge("checkpoint_size_bytes", "Size of the last durable checkpoint.")
+        self.checkpoint_pending = add.gauge(
             "checkpoint_pending_updates", "Updates that no durable checkpoint holds yet."
         )
 

@@ -49,7 +49,6 @@ class Metrics:
         self._newest_ms: dict[Stream, int] = {}
         self._owned: set[int] = set()
         self._bounded: set[tuple[str, str]] = set()
-        self._shown: set[Gauge] = set()
         self._of = Definitions(classes, algorithm, config_digest, revision, self._transaction_age_s)
 
     def observe(self, event: Event) -> None:
@@ -115,30 +114,18 @@ class Metrics:
 
         None where there is none.
         """
-        self._show(self._of.margin_bound, upper_bound)
-        self._show(self._of.window_margin_bound, window)
-        self._show(self._of.declared_margin, declared)
+        self._of.registry.show(self._of.margin_bound, upper_bound)
+        self._of.registry.show(self._of.window_margin_bound, window)
+        self._of.registry.show(self._of.declared_margin, declared)
 
     def version_space(self, concepts: int | None) -> None:
         """How many concepts agree with all updates; None for learners of another kind."""
-        self._show(self._of.version_space, concepts)
+        self._of.registry.show(self._of.version_space, concepts)
 
     def window(self, size: int | None, counting: int | None) -> None:
         """The learner's window, and how many updates count; None where all do."""
-        self._show(self._of.window, size)
-        self._show(self._of.counting, counting)
-
-    def _show(self, gauge: Gauge, value: float | None) -> None:
-        """Set a gauge that is on the page only while it has a value."""
-        if value is not None:
-            gauge.set(value)
-        if (value is not None) is not (gauge in self._shown):
-            if value is None:
-                self._shown.remove(gauge)
-                self._of.registry.unregister(gauge)
-            else:
-                self._shown.add(gauge)
-                self._of.registry.register(gauge)
+        self._of.registry.show(self._of.window, size)
+        self._of.registry.show(self._of.counting, counting)
 
     def checkpointed(self, duration_s: float, size_bytes: int, at_s: float) -> None:
         """A checkpoint became durable at this Unix time."""

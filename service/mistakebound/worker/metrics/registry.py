@@ -2,6 +2,8 @@
 
 import threading
 from collections.abc import Iterator, Sequence
+from itertools import product
+from typing import TypeVar
 
 import numpy as np
 from prometheus_client import Counter, Gauge, Histogram
@@ -10,6 +12,8 @@ from prometheus_client.metrics_core import Metric
 from prometheus_client.registry import Collector, CollectorRegistry
 
 PREFIX = "mistakebound_"
+
+_Family = TypeVar("_Family", Counter, Gauge)
 
 
 class Registry(CollectorRegistry):
@@ -20,17 +24,29 @@ class Registry(CollectorRegistry):
     label without values gets them later.
     """
 
+    def __init__(self) -> None:
+        super().__init__()
+        self._shown: set[Gauge] = set()
+
     def counter(self, name: str, text: str, **labels: Sequence[str]) -> Counter:
         """Counts since the process began; `_total` is added to the name."""
-        family = Counter(PREFIX + name, text, labels, registry=self)
-        _start_at_zero(family, labels)
-        return family
+        return _start_at_zero(Counter(PREFIX + name, text, labels, registry=self), labels)
 
     def gauge(self, name: str, text: str, **labels: Sequence[str]) -> Gauge:
         """A value that goes up and down."""
-        family = Gauge(PREFIX + name, text, labels, registry=self)
-        _start_at_zero(family, labels)
-        return family
+        return _start_at_zero(Gauge(PREFIX + name, text, labels, registry=self), labels)
+
+    def late_gauge(self, name: str, text: str) -> Gauge:
+        """Exported only while `show` gives it a value: a bound of 0 would claim something false."""
+        return Gauge(PREFIX + name, text, registry=None)
+
+    def show(self, late_gauge: Gauge, value: float | None) -> None:
+        """Export this value of a late gauge; None takes it off the page."""
+        if value is not None:
+            late_gauge.set(value)
+        if (value is not None) is not (late_gauge in self._shown):
+            self._shown ^= {late_gauge}
+            (self.unregister if value is None else self.register)(late_gauge)
 
     def histogram(self, name: str, text: str, bounds: Sequence[float]) -> Histogram:
         """For values that come one at a time."""
@@ -49,13 +65,11 @@ class Registry(CollectorRegistry):
             yield family
 
 
-def _start_at_zero(family: Counter | Gauge, labels: dict[str, Sequence[str]]) -> None:
-    combinations: list[tuple[str, ...]] = [()]
-    for values in labels.values():
-        combinations = [(*each, value) for each in combinations for value in values]
+def _start_at_zero(family: _Family, labels: dict[str, Sequence[str]]) -> _Family:
     if labels:
-        for combination in combinations:
+        for combination in product(*labels.values()):
             family.labels(*combination)
+    return family
 
 
 class BatchHistogram(Collector):
@@ -67,8 +81,7 @@ class BatchHistogram(Collector):
     """
 
     def __init__(self, name: str, text: str, bounds: Sequence[float]) -> None:
-        self._name = name
-        self._text = text
+        self._name, self._text = name, text
         self._bounds = np.asarray(bounds, dtype=np.float64)
         self._counts = np.zeros(len(bounds) + 1, dtype=np.int64)
         self._sum = 0.0
