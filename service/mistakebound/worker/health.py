@@ -8,8 +8,8 @@
 
 import threading
 import time
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from mistakebound.worker.observers import (
@@ -76,58 +76,43 @@ class Health:
     ready: bool
     reason: str
     """One sentence; `ok` when ready."""
-    phase: Phase
+    state: Phase
     seconds_since_beat: float
-    partitions: tuple[PartitionHealth, ...]
+    partitions: Sequence[PartitionHealth]
 
     def as_json(self) -> dict[str, Any]:
         """The body of `/healthz` and `/readyz`, and what `health --json` prints."""
-        return {
-            "live": self.live,
-            "ready": self.ready,
-            "reason": self.reason,
-            "state": self.phase,
-            "seconds_since_beat": round(self.seconds_since_beat, 3),
-            "partitions": [
-                {
-                    "partition": each.partition,
-                    "lag": each.lag,
-                    "seconds_without_progress": round(each.seconds_without_progress, 3),
-                }
-                for each in self.partitions
-            ],
-        }
+        return asdict(self)
 
 
 def judge(vitals: Vitals, now_s: float, limits: HealthLimits) -> Health:
     """The health at `now_s` (monotonic) of a worker that last said `vitals`."""
     silence_s = max(0.0, now_s - vitals.beat_s)
-    partitions = tuple(
-        PartitionHealth(number, each.lag, max(0.0, now_s - each.progress_s) if each.lag > 0 else 0.0)
-        for number, each in sorted(vitals.partitions.items())
+    partitions = [
+        PartitionHealth(p, each.lag, round(max(0.0, now_s - each.progress_s), 3) if each.lag > 0 else 0.0)
+        for p, each in sorted(vitals.partitions.items())
+    ]
+    stalled = next(
+        (each for each in partitions if each.seconds_without_progress > limits.stalled_after_s), None
     )
-    live, ready, reason = _verdict(vitals, silence_s, partitions, limits)
-    return Health(live, ready, reason, vitals.phase, silence_s, partitions)
-
-
-def _verdict(
-    vitals: Vitals, silence_s: float, partitions: tuple[PartitionHealth, ...], limits: HealthLimits
-) -> tuple[bool, bool, str]:
+    live, ready, reason = True, False, "ok"
     if silence_s > (limits.restoring_after_s if vitals.phase == "restoring" else limits.silent_after_s):
-        return False, False, f"the loop has been silent for {silence_s:.0f} s; restart the worker"
-    if not vitals.reachable:
-        return True, False, "the log does not answer; the worker goes on when it does"
-    if vitals.phase != "running":
-        return True, False, f"the worker is {vitals.phase}"
-    for each in partitions:
-        if each.seconds_without_progress > limits.stalled_after_s:
-            return (
-                False,
-                False,
-                f"partition {each.partition} has {each.lag} records waiting and completed no step for "
-                f"{each.seconds_without_progress:.0f} s; restart the worker",
-            )
-    return True, True, "ok"
+        live, reason = False, f"the loop has been silent for {silence_s:.0f} s; restart the worker"
+    elif not vitals.reachable:
+        reason = "the log does not answer; the worker goes on when it does"
+    elif vitals.phase != "running":
+        reason = f"the worker is {vitals.phase}"
+    elif stalled is not None:
+        live, reason = (
+            False,
+            (
+                f"partition {stalled.partition} has {stalled.lag} records waiting and completed no step for "
+                f"{stalled.seconds_without_progress:.0f} s; restart the worker"
+            ),
+        )
+    else:
+        ready = True
+    return Health(live, ready, reason, vitals.phase, round(silence_s, 3), partitions)
 
 
 class Heartbeat:

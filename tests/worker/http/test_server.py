@@ -263,7 +263,7 @@ def test_the_search_for_a_free_port_ends(server: Server, monkeypatch: pytest.Mon
     def busy(*_: object) -> None:
         raise OSError(errno.EADDRINUSE, "Address already in use")
 
-    monkeypatch.setattr(surface, "_Listener", busy)
+    monkeypatch.setattr(surface, "Server", busy)
     with pytest.raises(AddressBusy, match=r"ports 20000 to 20099 of 127\.0\.0\.1"):
         serve("127.0.0.1:20000", metrics(), lambda: READY, next_free=True)
 

@@ -1,6 +1,7 @@
 """When to write a checkpoint, and what is in it."""
 
 import time
+from concurrent.futures import Future, wait
 
 import structlog
 
@@ -11,7 +12,8 @@ from mistakebound.worker.assignment import WorkerState, epochs_of
 from mistakebound.worker.checkpoints.catalog import Catalog
 from mistakebound.worker.checkpoints.open_store import open_store
 from mistakebound.worker.checkpoints.restore import Restore, summary_of, topic_ids
-from mistakebound.worker.checkpoints.writer import CheckpointWriter
+from mistakebound.worker.checkpoints.store import CheckpointError
+from mistakebound.worker.checkpoints.writer import Written, begin_write
 from mistakebound.worker.metrics.metrics import Metrics
 from mistakebound.worker.observers import Event, Settled, StepCommitted
 
@@ -32,7 +34,7 @@ class CheckpointSchedule:
         """Raises CheckpointError when a folder cannot be written to at the start; an object store may be away."""
         self._settings, self._metrics, self._log = settings, metrics, log
         self._catalog: Catalog | None = None
-        self._writer: CheckpointWriter | None = None
+        self._writing: Future[Written] | None = None
         self._being_written = (0, 0)
         """Updates and steps that are new in the one being written."""
         self._updates = 0
@@ -58,17 +60,17 @@ class CheckpointSchedule:
                 rules = self._settings.checkpoint
                 overdue = time.monotonic() - self._began_s >= rules.every.total_seconds()
                 enough = self._updates >= rules.every_updates and not self._failing
-                if self._writer is None and (enough or (self._steps > 0 and overdue)):
+                if self._writing is None and (enough or (self._steps > 0 and overdue)):
                     self._begin(held)
 
     def finish(self, held: WorkerState | None) -> None:
         """Write one, if anything happened since the last, and wait for it: 4 s at most."""
         deadline = time.monotonic() + FINISH_S
         self._collect(FINISH_S)
-        if self._writer is None:
+        if self._writing is None:
             self._begin(held)
             self._collect(max(0.0, deadline - time.monotonic()))
-        if self._writer is not None:
+        if self._writing is not None:
             _log.warning("checkpoint_abandoned", after_s=FINISH_S, updates=self._updates)
             self._metrics.checkpoint_failed()
 
@@ -78,25 +80,25 @@ class CheckpointSchedule:
         self._began_s = time.monotonic()
         self._being_written = self._updates, self._steps
         made = self._checkpoint(held)
-        self._writer = CheckpointWriter(self._catalog, encode_checkpoint(made), summary_of(made))
+        self._writing = begin_write(self._catalog, encode_checkpoint(made), summary_of(made))
 
     def _collect(self, wait_s: float) -> None:
         """See how the write under way has ended, if it has."""
-        if self._writer is None:
+        writing = self._writing
+        if writing is None or not wait([writing], wait_s).done:
             return
-        ended = self._writer.wait_for_end(wait_s)
-        if ended is None:
-            return
-        self._writer = None
-        if ended.error is not None:
-            _log.warning("checkpoint_failed", error=str(ended.error))
+        self._writing = None
+        try:
+            written = writing.result()
+        except CheckpointError as error:
+            _log.warning("checkpoint_failed", error=str(error))
             self._metrics.checkpoint_failed()
             self._failing = True  # the next attempt waits its time, whatever the updates
             return
         self._failing = False
         updates, steps = self._being_written
         self._updates, self._steps = self._updates - updates, self._steps - steps
-        self._metrics.checkpointed(ended.duration_s, ended.bytes, ended.at_s)
+        self._metrics.checkpointed(written.duration_s, written.bytes, written.at_s)
         self._metrics.checkpoint_pending(self._updates)
 
     def _checkpoint(self, held: WorkerState) -> Checkpoint:

@@ -71,7 +71,7 @@ def status_of(
             slot=slot,
             group=settings.group,
             version=build_version(),
-            state=health.phase,
+            state=health.state,
             live=health.live,
             ready=health.ready,
             reason=health.reason,

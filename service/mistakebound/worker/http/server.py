@@ -3,9 +3,9 @@
 1. An open port proves nothing: `/healthz` and `/readyz` answer 200 or 503 as `health` judges.
 2. GET and HEAD of these three paths and of the pages, one request per connection; all else is refused.
 3. A peer can tie up neither memory nor threads: heads up to 8 KiB within 5 s, 16 connections at once.
-4. A browser may load only what comes from here; no other site may frame a page or
-   read it. On a loopback address pages are served only under names of this machine: a site whose name was
-   pointed at 127.0.0.1 (DNS rebinding) gets none.
+4. A browser may load only what comes from here; no other site may frame a page or read it. On a loopback
+   address, pages are served only under names of this machine: a site whose name was pointed at 127.0.0.1
+   (DNS rebinding) gets no page.
 5. Requests are not logged.
 """
 
@@ -21,8 +21,7 @@ import time
 from collections.abc import Callable, Mapping
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 from urllib.parse import urlsplit
 
 from mistakebound.worker.health import Health
@@ -92,7 +91,7 @@ def serve(
     last = min(port + MOST_TRIES - 1, 65_535) if next_free and port else port
     for candidate in range(port, last + 1):
         try:
-            return Server(_Listener(host, candidate, metrics, health, pages or {}, tls))
+            return Server(host, candidate, metrics, health, pages or {}, tls)
         except OSError as error:
             if error.errno != errno.EADDRINUSE:
                 raise AddressError(
@@ -106,44 +105,9 @@ def serve(
     )
 
 
-class Server:
+class Server(socketserver.ThreadingTCPServer):
     """A listening server; `close` it, or use it as a context."""
 
-    def __init__(self, listener: "_Listener") -> None:
-        self._listener = listener
-        self._thread = threading.Thread(
-            target=listener.serve_forever, kwargs={"poll_interval": 0.1}, name="http", daemon=True
-        )
-        self._thread.start()
-
-    @property
-    def address(self) -> str:
-        """Where it listens, as `host:port` with the actual port."""
-        host, port = self._listener.server_address[:2]
-        name = str(host)
-        return f"[{name}]:{port}" if ":" in name else f"{name}:{port}"
-
-    @property
-    def url(self) -> str:
-        """Where to look, up to the path."""
-        return f"{'http' if self._listener.tls is None else 'https'}://{self.address}"
-
-    def close(self) -> None:
-        """Stop listening; the port is free when this returns. Safe to call twice."""
-        self._listener.shutdown()
-        self._thread.join()
-        self._listener.server_close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
-
-
-class _Listener(socketserver.ThreadingTCPServer):
     allow_reuse_address = True  # a restart need not wait for old connections to time out
     allow_reuse_port = False  # else a second worker would share the port unnoticed
     daemon_threads = True
@@ -161,10 +125,31 @@ class _Listener(socketserver.ThreadingTCPServer):
     ) -> None:
         self.metrics, self.health, self.pages, self._host, self.tls = metrics, health, pages, host, tls
         self._free = threading.BoundedSemaphore(MOST_CONNECTIONS)
-        family, *_, found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
-        self.address_family = family
+        self.address_family, *_, found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
         super().__init__((str(found[0]), port), _Handler)
         self._guarded = ipaddress.ip_address(str(self.server_address[0])).is_loopback
+        self._thread = threading.Thread(target=self.serve_forever, args=(0.1,), name="http", daemon=True)
+        self._thread.start()
+
+    @property
+    def address(self) -> str:
+        """Where it listens, as `host:port` with the actual port."""
+        host, port = str(self.server_address[0]), self.server_address[1]
+        return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+
+    @property
+    def url(self) -> str:
+        """Where to look, up to the path."""
+        return f"{'http' if self.tls is None else 'https'}://{self.address}"
+
+    def close(self) -> None:
+        """Stop listening; the port is free when this returns. Safe to call twice."""
+        self.shutdown()
+        self._thread.join()
+        self.server_close()
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
 
     def admits_host(self, host: str | None) -> bool:
         """Whether pages are served under this Host header; browsers always send one."""
@@ -189,12 +174,12 @@ class _Listener(socketserver.ThreadingTCPServer):
                 request = self.tls.wrapped(request, MOST_HEAD_S)
             super().process_request_thread(request, client_address)
         except OSError:
-            """A handshake that fails is not worth a word."""
+            """A failed handshake is not logged."""
         finally:
             self._free.release()
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """A peer that goes away or talks nonsense is not worth a word."""
+        """Not logged: the peer went away or sent nonsense."""
 
 
 def _is_ip(name: str) -> bool:
@@ -233,7 +218,7 @@ class _Head(io.RawIOBase):
 
 
 class _Handler(BaseHTTPRequestHandler):
-    server: _Listener
+    server: Server
     server_version = "mistakebound"
     sys_version = ""
     timeout = MOST_HEAD_S
@@ -255,7 +240,7 @@ class _Handler(BaseHTTPRequestHandler):
             return
         self.close_connection = True
         if self.command not in ("GET", "HEAD"):
-            self._answer(HTTPStatus.METHOD_NOT_ALLOWED, b"only GET and HEAD are served\n", allow=True)
+            self._answer(HTTPStatus.METHOD_NOT_ALLOWED, b"only GET and HEAD are served\n")
             return
         self._route(urlsplit(self.path).path)
 
@@ -272,33 +257,21 @@ class _Handler(BaseHTTPRequestHandler):
                 body = json.dumps(health.as_json()).encode() + b"\n"
                 status = HTTPStatus.OK if good else HTTPStatus.SERVICE_UNAVAILABLE
                 self._answer(status, body, "application/json")
-            elif path in self.server.pages:
-                self._page(self.server.pages[path])
-            else:
+            elif path not in self.server.pages:
                 self._answer(HTTPStatus.NOT_FOUND, b"not here; try /, /metrics, /healthz or /readyz\n")
+            elif self.server.admits_host(self.headers.get("Host")):
+                self._answer(HTTPStatus.OK, *self.server.pages[path]())
+            else:
+                refusal = b"use the address or localhost as the host; or set http.address to the name of this host\n"
+                self._answer(HTTPStatus.MISDIRECTED_REQUEST, refusal)
         except OSError:  # the peer went away
             raise
         except Exception as error:  # noqa: BLE001 - the scraper must see that the page failed
-            self._answer(
-                HTTPStatus.INTERNAL_SERVER_ERROR, redacted(f"{type(error).__name__}: {error}\n").encode()
-            )
-
-    def _page(self, page: Page) -> None:
-        if self.server.admits_host(self.headers.get("Host")):
-            self._answer(HTTPStatus.OK, *page())
-        else:
-            refusal = (
-                "use the address or localhost as the host; or set http.address to the name of this host\n"
-            )
-            self._answer(HTTPStatus.MISDIRECTED_REQUEST, refusal.encode())
+            text = redacted(f"{type(error).__name__}: {error}\n")
+            self._answer(HTTPStatus.INTERNAL_SERVER_ERROR, text.encode())
 
     def _answer(
-        self,
-        status: HTTPStatus,
-        body: bytes,
-        content_type: str = "text/plain; charset=utf-8",
-        *,
-        allow: bool = False,
+        self, status: HTTPStatus, body: bytes, content_type: str = "text/plain; charset=utf-8"
     ) -> None:
         self.connection.settimeout(MOST_HEAD_S)
         self.send_response(status)
@@ -308,11 +281,11 @@ class _Handler(BaseHTTPRequestHandler):
         self.send_header("Connection", "close")
         for name, value in GUARDS.items():
             self.send_header(name, value)
-        if allow:
+        if status is HTTPStatus.METHOD_NOT_ALLOWED:
             self.send_header("Allow", "GET, HEAD")
         self.end_headers()
         if self.command != "HEAD":
             self.wfile.write(body)
 
     def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - the name is http.server's
-        """Nothing: one line per scrape would bury the rest."""
+        """Not logged: one line per scrape would bury the rest."""
