@@ -1,7 +1,7 @@
 """What a worker does when partitions become its own: committed positions, then the logs, then work.
 
 1. Committed positions first: the answer waits until the previous owner's transaction has ended.
-2. Then `updates` of all partitions to the high watermark, from a checkpoint or from the start.
+2. Then `updates` of all partitions up to the high watermark, from a checkpoint or from the start.
 3. Then `predictions` and `outcomes` of each partition from the recovery point (or a checkpoint, its previous
    owner's too) to the high watermark. A ledger that is already held is kept only if the committed position is
    our own last one.
@@ -58,11 +58,7 @@ class Start(NamedTuple):
 
 
 Borrow = Callable[[Mapping[int, Start]], Mapping[int, Frozen]]
-"""Given where reading starts for each partition that is new here, returns ledgers that are further on."""
-
-
-def _nothing(starts: Mapping[int, Start]) -> Mapping[int, Frozen]:  # noqa: ARG001 - a `Borrow`
-    return {}
+"""Given where reading starts for each partition that is new here, returns ledgers that start later."""
 
 
 def fold_updates(log: Log, settings: Settings, checkpoint: Checkpoint | None) -> Fold:
@@ -87,7 +83,7 @@ def fold_updates(log: Log, settings: Settings, checkpoint: Checkpoint | None) ->
 
 
 def catch_up(log: Log, fold: Fold) -> bool:
-    """Fold what has come since; False when a newer epoch has begun."""
+    """Fold the updates that were added since; False when a newer epoch has begun."""
     return all(fold.fold(p, log.read("updates", p, start)) for p, start in enumerate(fold.next_offsets))
 
 
@@ -112,13 +108,14 @@ def take_over(
     checkpoint: Checkpoint | None,
     *,
     from_outcomes: bool = False,
-    borrow: Borrow = _nothing,
+    borrow: Borrow | None = None,
 ) -> WorkerState:
     """Everything that the owner of `partitions` must hold, with the session placed to go on.
 
     `from_outcomes`: where the group's offsets were lost or moved, go on from the newest committed outcomes.
     A borrowed ledger that does not fit the log is left alone, with a warning.
-    Raises Refused, BadLog, Unreachable. With a checkpoint also BadSnapshot, and the fault may be its own.
+    Raises Refused, BadLog, Unreachable; with a checkpoint also BadSnapshot, and then any of them may be the
+    checkpoint's fault.
     """
     owned = sorted(partitions)
     committed = session.committed(owned)
@@ -126,17 +123,13 @@ def take_over(
         fold = held.fold
     else:
         held, fold = None, fold_updates(log, settings, checkpoint)
-    positions: dict[int, Position] = {}
-    for p in owned:
-        position = committed[p]
-        if from_outcomes:
-            position = _newest_position(log, p, position)
-        if position is not None:
-            positions[p] = position
+    if from_outcomes:
+        committed = {p: _newest_position(log, p, committed[p]) for p in owned}
+    positions = {p: position for p in owned if (position := committed[p]) is not None}
     kept = {p for p in positions if held is not None and held.positions.get(p) == positions[p]}
-    frozen = _frozen(log, checkpoint)
+    frozen = {} if checkpoint is None else _frozen(log, checkpoint)
     starts = {p: _start(position, frozen.get(p)) for p, position in positions.items() if p not in kept}
-    borrowed = borrow(starts) if starts else {}
+    borrowed = borrow(starts) if borrow is not None and starts else {}
     ledgers: dict[int, Ledger] = {}
     for p in owned:
         if p not in positions:
@@ -154,10 +147,8 @@ def take_over(
     return WorkerState(State(settings, fold.model, ledgers, limits), fold, positions)
 
 
-def _frozen(log: Log, checkpoint: Checkpoint | None) -> dict[int, Frozen]:
+def _frozen(log: Log, checkpoint: Checkpoint) -> dict[int, Frozen]:
     """Its ledgers, except those that are ahead of the log."""
-    if checkpoint is None:
-        return {}
     return {
         p: Frozen(checkpoint.model.epoch, ledger)
         for p, ledger in checkpoint.ledgers.items()
@@ -233,7 +224,7 @@ def _begin_ledger(log: Log, settings: Settings, partition: int, *, committed_non
 
 
 def _newest_position(log: Log, partition: int, committed: Position | None) -> Position | None:
-    """The position that the newest committed outcomes record carries; `committed` where there is none.
+    """The position in the newest committed outcomes record; `committed` where there is no such record.
 
     Offsets are always committed together with such a record, so the two differ only where somebody else has
     changed the offsets.

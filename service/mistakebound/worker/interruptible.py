@@ -1,4 +1,4 @@
-"""A rebuild that can be broken off: a worker that was told to stop has no use for it."""
+"""A rebuild that can be interrupted: a worker that was told to stop has no use for it."""
 
 import time
 from collections.abc import Callable, Iterator
@@ -8,11 +8,11 @@ from mistakebound.core.records import Record, Topic
 from mistakebound.log.protocol import Log, Unreachable
 
 EVERY = 1_000
-"""Records read between two looks at whether to stop."""
+"""Records read between two checks of whether to stop."""
 SLICE_S = 1.0
-"""The longest wait for the log between two looks."""
+"""The longest wait for the log between two such checks."""
 WAIT_S = 30.0
-"""A read that makes no progress for so long is given up."""
+"""A read that makes no progress for this long is given up."""
 
 
 class Interrupted(Exception):
@@ -36,13 +36,13 @@ class InterruptibleLog:
     def _records(self, topic: Topic, partition: int, start: int, bound: int) -> Iterator[Record]:
         done, given_up_s = False, time.monotonic() + WAIT_S
         while not done:
-            self._look()
+            self._check()
             try:
                 for number, record in enumerate(
                     self._log.read(topic, partition, start, bound, wait_s=SLICE_S), start=1
                 ):
                     if number % EVERY == 0:
-                        self._look()
+                        self._check()
                     yield record
                     start, given_up_s = record.offset + 1, time.monotonic() + WAIT_S
                 done = True
@@ -50,6 +50,6 @@ class InterruptibleLog:
                 if time.monotonic() > given_up_s:
                     raise
 
-    def _look(self) -> None:
+    def _check(self) -> None:
         if self._interrupted():
             raise Interrupted

@@ -1,18 +1,18 @@
 """The loop: poll, step, commit; rebuild from the log when anything goes wrong.
 
 No transaction is open while the group is polled, and every buffered record is of one generation
-(`input_buffer.py`). What a step did is in memory only until its transaction is committed; if it is not, the
-step is taken back (the group moved on) or everything is rebuilt (the rest).
+(`input_buffer.py`). What a step did is in memory only until its transaction is committed; if the commit
+fails, the step is taken back (when the group moved on) or everything is rebuilt (in all other cases).
 """
 
 import time
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import Literal, cast
 
 import structlog
 
-from mistakebound.core.checkpoint import Checkpoint
 from mistakebound.core.faults import BadLog, BadSnapshot
 from mistakebound.core.records import INPUTS, Stream
 from mistakebound.log.protocol import Fenced, Log, OffsetLost, Session, TransactionFailed, Unreachable
@@ -39,7 +39,7 @@ from mistakebound.worker.stepping import CHAIN, Stepping
 
 POLL_S = 0.5
 SHARED = 4
-"""Most steps that are made without folding what others have learned."""
+"""Most steps between two times that the updates of other workers are folded."""
 LAG_EVERY_S = 2.0
 LEAVE_S = 5.0
 AWAY_REST_S = 1.0
@@ -65,14 +65,14 @@ class Worker:
         from_outcomes: bool = False,
         interrupted: Callable[[], bool] = lambda: False,
     ) -> None:
-        """`observers` are shown all that happens. `checkpoints` is one of them; it is also asked what a takeover may
-        start from, and to write a last checkpoint at the end.
+        """`observers` see every event. `checkpoints` is one of them; it also says what a takeover may start from,
+        and writes a last checkpoint at the end.
 
-        `stopping(idle)` is asked between steps; idle: there is nothing left to work off.
+        `stopping(idle)` is asked between steps; idle: no input is left to work on.
         `explain()` is asked before each step how many scores it may compute to explain mistakes.
-        `interrupted()` is asked while a takeover reads; it is broken off, and the loop ends, once that is true.
+        `interrupted()` is asked while a takeover reads; once it is true, the takeover and the loop end.
         `from_outcomes` holds for the whole run: a partition without new input commits no offsets, so a later
-        rebuild finds it as the start did.
+        rebuild finds the partition as the start did.
         """
         self._log, self._settings, self._slot = log, settings, slot
         self._observers, self._checkpoints, self._explain = observers, checkpoints, explain
@@ -115,19 +115,13 @@ class Worker:
         buffer = InputBuffer(session, batch, self._observers)
         with ThreadPoolExecutor(1, "commit") as commits:
             stepping = Stepping(
-                session,
-                buffer,
-                commits,
-                batch.max_records,
-                observers=self._observers,
-                explain=self._explain,
-                stopping=lambda: self._stopping(False),
+                session, buffer, commits, batch.max_records, self._observers, self._explain, self._stopping
             )
             while self._come_round(session, buffer, stepping):
                 pass
 
     def _come_round(self, session: Session, buffer: InputBuffer, stepping: Stepping) -> bool:
-        """Poll, take over what the group gives, make steps; False when there is nothing left to do."""
+        """Poll, take over new partitions, make steps; False once the worker is to stop."""
         buffer.fill(0.0 if buffer.merge.buffered() else POLL_S)
         if buffer.assigned is not None:
             self._take_over(session, buffer.assigned)
@@ -170,25 +164,22 @@ class Worker:
         restore = self._checkpoints.restore
         log = cast("Log", InterruptibleLog(self._log, self._interrupted))
 
-        def take(held: WorkerState | None, checkpoint: Checkpoint | None) -> WorkerState:
-            return take_over(
-                log,
-                session,
-                self._settings,
-                partitions,
-                held,
-                checkpoint,
-                from_outcomes=self._from_outcomes,
-                borrow=restore.ledgers,
-            )
-
+        take = partial(
+            take_over,
+            log,
+            session,
+            self._settings,
+            partitions,
+            from_outcomes=self._from_outcomes,
+            borrow=restore.ledgers,
+        )
         for checkpoint in restore.usable() if self.held is None else ():
             try:
-                return take(None, checkpoint)
+                return take(held=None, checkpoint=checkpoint)
             except (BadLog, BadSnapshot, OffsetLost) as error:  # on any doubt the log is folded
                 restore.reject(str(error))
         held, self.held = self.held, None
-        return take(held, None)
+        return take(held=held, checkpoint=None)
 
     def _follow(self, partitions: Iterable[int]) -> None:
         """Follow the updates of these partitions from now on, and of no others."""

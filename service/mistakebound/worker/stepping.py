@@ -42,15 +42,12 @@ class Stepping:
         buffer: InputBuffer,
         commits: Executor,
         max_records: int,
-        *,
         observers: Observer,
         explain: Callable[[], int],
-        stopping: Callable[[], bool],
+        stopping: Callable[[bool], bool],
     ) -> None:
-        """`commits`: of one thread, and waited for before the session is closed. `max_records`: of a step.
-
-        `explain()`: how many scores the next step may compute to explain mistakes. `stopping()`: make no more
-        steps ahead.
+        """`commits` has one thread, which ends before the session is closed. `max_records` is a step's limit;
+        `explain` and `stopping` are those of `Worker`.
         """
         self._session, self._buffer, self._commits, self._most = session, buffer, commits, max_records
         self._observers, self._explain, self._stopping = observers, explain, stopping
@@ -91,7 +88,7 @@ class Stepping:
 
     def _step_ahead(self, held: WorkerState) -> _Made | None:
         """Only a full step, for which the session need not be asked whether anything is drained."""
-        if self._buffer.merge.ready() < self._most or self._stopping():
+        if self._buffer.merge.ready() < self._most or self._stopping(False):
             return None
         return self._step(held, ())
 
@@ -105,15 +102,12 @@ class Stepping:
         try:
             receipt = sent.result()
             result = "committed"
-        except StaleGeneration:
-            result = "stale"
-            raise
-        except Fenced:
-            result = "fenced"
+            return receipt
+        except (StaleGeneration, Fenced) as error:
+            result = "fenced" if isinstance(error, Fenced) else "stale"
             raise
         finally:
             self._observers.observe(TransactionEnded(result, time.monotonic() - opened_s))
-        return receipt
 
     def _keep(self, held: WorkerState, made: _Made, receipt: Receipt) -> None:
         """The step is committed: it counts from now on."""

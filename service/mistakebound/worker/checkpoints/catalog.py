@@ -11,7 +11,7 @@ Not guaranteed: protection against someone who may write to the store. (Nothing 
 """
 
 import hashlib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -24,15 +24,15 @@ from mistakebound.worker.checkpoints.store import REJECTED, SUFFIX, CheckpointEr
 
 KEPT = 2
 HEAD_BYTES = 262_144
-"""Read of a checkpoint to see what it covers: the summary of a thousand partitions takes 40 kB."""
+"""How much of a checkpoint is read to see what it covers: a thousand partitions' summary takes 40 kB."""
 ATTEMPTS = 20
-"""Numbers tried. Each one that is taken means that another writer of the slot has just written a checkpoint."""
+"""Numbers tried. A number that is taken means that another writer of the slot has just written a checkpoint."""
 
 _log = structlog.get_logger(__name__)
 
 
 class Name(NamedTuple):
-    """What a checkpoint's name says: who wrote it, and its number among the writer's. Sorts as these do."""
+    """What a checkpoint's name says: who wrote it, and its number among that writer's checkpoints."""
 
     owner: str
     sequence: int
@@ -80,12 +80,14 @@ class Catalog:
         with suppress(
             CheckpointError
         ):  # the new one is safe; a leftover costs only space, until the next time
-            self._sweep()
+            for old in self.names()[KEPT:]:
+                self.store.delete(old)
+            self.store.sweep()
         return name
 
     def names(self) -> list[str]:
         """This slot's checkpoints, newest first, valid or not."""
-        return [each.text for each in self._named() if each.owner == self._own]
+        return [each.text for each in self._mine()]
 
     def read(self, name: str) -> StoredCheckpoint:
         """Raises InvalidCheckpointError, FileNotFoundError, OSError, CheckpointError."""
@@ -137,14 +139,13 @@ class Catalog:
 
     def _named(self) -> list[Name]:
         """The group's, each slot's newest first."""
-        found = (_parts(text) for text in self.store.names() if text.startswith(self._group))
-        return sorted(
-            (each for each in found if each is not None), key=lambda each: (each.owner, -each.sequence)
-        )
+        texts = (text for text in self.store.names() if text.startswith(self._group))
+        found = [name for text in texts if (name := _parts(text)) is not None]
+        return sorted(found, key=lambda name: (name.owner, -name.sequence))
 
     def _create(self, beginning: bytes, payload: bytes) -> str:
         for _ in range(ATTEMPTS):
-            newest = max((each.sequence for each in self._mine()), default=0)
+            newest = next((each.sequence for each in self._mine()), 0)
             name = f"{self._own}{newest + 1:012d}{SUFFIX}"
             with suppress(FileExistsError):
                 self.store.create(name, beginning, payload)
@@ -154,13 +155,8 @@ class Catalog:
             "give each worker a worker.slot of its own"
         )
 
-    def _mine(self) -> Iterable[Name]:
-        return (each for each in self._named() if each.owner == self._own)
-
-    def _sweep(self) -> None:
-        for name in self.names()[KEPT:]:
-            self.store.delete(name)
-        self.store.sweep()
+    def _mine(self) -> list[Name]:
+        return [each for each in self._named() if each.owner == self._own]
 
 
 def _parts(text: str) -> Name | None:

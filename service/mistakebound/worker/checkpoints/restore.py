@@ -23,7 +23,7 @@ from mistakebound.worker.checkpoints.store import CheckpointError
 from mistakebound.worker.metrics.metrics import Metrics
 
 WORTH_RECORDS = 1_000
-"""Up to so many records are read faster from the log than a checkpoint is from a store."""
+"""Up to this many records are read faster from the log than a checkpoint is from a store."""
 
 _log = structlog.get_logger(__name__)
 
@@ -68,9 +68,8 @@ class Restore:
             chosen = _choose(self._heads(self._catalog, time.monotonic()), starts)
             topics = topic_ids(self._log) if chosen else {}
             for name, partitions in chosen.items():
-                for p, frozen in self._borrow(self._catalog, name, topics).items():
-                    if p in partitions:
-                        found[p] = frozen
+                borrowed = self._borrow(self._catalog, name, topics)
+                found |= {p: frozen for p, frozen in borrowed.items() if p in partitions}
         except CheckpointError as error:
             self._report_unreadable(error)
         return found

@@ -47,7 +47,7 @@ def begin_first(log: Log, settings: Settings) -> None:
 
 
 def _begun(log: Log) -> bool:
-    # All partitions begin together, so one of them tells.
+    # All partitions begin together, so one of them is enough to know.
     return next(iter(log.read("updates", 0, log.low_watermark("updates", 0))), None) is not None
 
 

@@ -203,7 +203,7 @@ def as_only_member(
 
 
 def alone(session: Session, partitions: int, wait_s: float) -> int:
-    """The generation in which we own all partitions. Raises Refused when that does not come about in time."""
+    """The generation in which we own all partitions. Raises Refused when we do not get them in time."""
     deadline = time.monotonic() + wait_s
     while True:
         polled = session.poll(POLL_S)
@@ -257,7 +257,7 @@ def write(
 
 
 def _has_begun(log: Log, begins: Epoch, follows: Epoch | None, *, again: bool = True) -> bool:
-    """Whether an earlier attempt was committed and only its answer was lost. Raises Refused where the log has moved on."""
+    """Whether an earlier attempt was committed and only its answer was lost. Raises Refused for any other new epoch."""
     found = history(log)
     newest = None if found is None else found.newest
     if again and newest == begins:

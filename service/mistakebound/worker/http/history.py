@@ -5,7 +5,7 @@ ring sees every count, so none is derived from another. A bucket in which nothin
 """
 
 from collections import deque
-from itertools import islice
+from operator import add
 
 from mistakebound.core.reporting.status import History
 from mistakebound.core.step.facts import StepFacts
@@ -13,7 +13,7 @@ from mistakebound.core.step.facts import StepFacts
 RINGS = ((2, 300), (60, 180), (600, 288))
 """(seconds of a bucket, buckets kept)."""
 
-Counts = tuple[int, int, int, int, int]
+Counts = tuple[int, ...]
 """Examples predicted, labelled, mistakes, majority's mistakes, updates."""
 
 
@@ -27,7 +27,7 @@ class _Ring:
         start = int(at_s // self.seconds) * self.seconds
         if self._buckets and self._buckets[-1][0] >= start:  # the wall clock may have been set back
             last, known = self._buckets.pop()
-            start, counts = last, _sum(known, counts)
+            start, counts = last, tuple(map(add, known, counts))
         self._buckets.append((start, counts))
 
     def history(self, now_s: float) -> History:
@@ -61,16 +61,7 @@ class RecentHistory:
         return tuple(ring.history(now_s) for ring in self._rings)
 
 
-def _sum(one: Counts, other: Counts) -> Counts:
-    first, second, third, fourth, fifth = (a + b for a, b in zip(one, other, strict=True))
-    return first, second, third, fourth, fifth
-
-
 def since(history: History, at_s: float) -> tuple[int, int, int]:
     """(examples, labelled, mistakes) of the buckets that began at or after this Unix time."""
     first = next((index for index, at in enumerate(history.at) if at >= at_s), len(history.at))
-    return (
-        sum(islice(history.examples, first, None)),
-        sum(islice(history.labelled, first, None)),
-        sum(islice(history.mistakes, first, None)),
-    )
+    return sum(history.examples[first:]), sum(history.labelled[first:]), sum(history.mistakes[first:])

@@ -17,9 +17,9 @@ RECENT_S = ((0, 10), (0, 60), (1, 1_800))
 ENOUGH = 20
 """Labels that a comparison needs on each side."""
 SIGMAS = 5.0
-"""So many that a day of comparisons should give no false alarm."""
+"""High enough that a day of comparisons should give no false alarm."""
 SILENT_S = 10
-"""Examples for so long without a label are worth a notice."""
+"""How long examples must come without a label before a notice says so."""
 
 
 def notices(

@@ -95,25 +95,24 @@ class Snapshots:
         now_s = self._taken_s = self._clock()
         ledgers = {} if state is None else state.ledgers
         learned = self._learned
-        if learned is not None:
-            summary = learned.summary
-        else:
-            model = None if state is None else state.model
-            summary = (
-                ModelSummary(0, ()) if model is None else ModelSummary(model.epoch, tuple(model.updates))
-            )
         counts = [
             PartitionCounts(ledger.tallies.life, len(ledger.waiting), len(ledger.parked))
             for ledger in ledgers.values()
         ]
-        found = (
-            report(counts, self._learner, summary)
-            if learned is None
-            else report(counts, self._learner, summary, learned.bounds, learned.margin_upper_bound)
-        )
+        if learned is not None:
+            found = report(counts, self._learner, learned.summary, learned.bounds, learned.margin_upper_bound)
+        else:
+            model = (
+                ModelSummary(0, ())
+                if state is None
+                else ModelSummary(state.model.epoch, tuple(state.model.updates))
+            )
+            found = report(counts, self._learner, model)
         return Snapshot(
             found,
-            None if fold is None or fold.epoch is None else _epoch(fold),
+            None
+            if fold is None or fold.epoch is None
+            else epoch_status(fold.epoch, fold.epochs.get(fold.epoch.epoch - 1)),
             tuple(_partition(p, ledger, state) for p, ledger in sorted(ledgers.items()) if state is not None),
             None if state is None else state.model.partitions,
             learned,
@@ -123,11 +122,6 @@ class Snapshots:
             tuple(reversed(self._mistakes)),
             self._recent.histories(now_s),
         )
-
-
-def _epoch(fold: Fold) -> EpochStatus | None:
-    assert fold.epoch is not None
-    return epoch_status(fold.epoch, fold.epochs.get(fold.epoch.epoch - 1))
 
 
 def _partition(number: int, ledger: Ledger, state: State) -> PartitionStatus:

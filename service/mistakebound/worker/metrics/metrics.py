@@ -1,4 +1,4 @@
-"""What Prometheus is shown of the loop: a few calls for each step with plain data, never one for a record.
+"""What Prometheus sees of the loop: a few calls for each step with plain data, never one for a record.
 
 The names, labels and meanings are in `definitions.py`.
 """
@@ -147,7 +147,7 @@ class Metrics:
         self._of.checkpoint_time.set(at_s)
 
     def checkpoint_pending(self, updates: int) -> None:
-        """So many updates are not in any durable checkpoint yet."""
+        """This many updates are not in any durable checkpoint yet."""
         self._of.checkpoint_pending.set(updates)
 
     def behind(self) -> dict[int, dict[str, int]]:
@@ -159,14 +159,11 @@ class Metrics:
 
     def checkpoint(self) -> CheckpointStatus:
         """The checkpoints so far."""
-        (at,), (size,), (pending,) = (
-            [sample.value for sample in _samples(gauge)]
-            for gauge in (self._of.checkpoint_time, self._of.checkpoint_size, self._of.checkpoint_pending)
-        )
-        failures = next(
-            sample.value
-            for sample in _samples(self._of.checkpoints)
-            if sample.name.endswith("_total") and sample.labels["result"] == "failure"
+        of = self._of
+        failed = of.checkpoints.labels("failure")
+        at, size, pending, failures = (
+            _samples(each)[0].value
+            for each in (of.checkpoint_time, of.checkpoint_size, of.checkpoint_pending, failed)
         )
         return CheckpointStatus(at or None, int(size), int(pending), int(failures))
 
