@@ -5,8 +5,8 @@ import time
 
 import pytest
 
+from mistakebound.worker.events import PHASES, LogUnreachable, Phase, PhaseEntered, PollReturned
 from mistakebound.worker.health import HealthLimits, Heartbeat, PartitionVitals, Vitals, judge
-from mistakebound.worker.observers import PHASES, LogUnreachable, Phase, PhaseEntered, PollReturned
 from tests.worker.support.events import assigned, progressed, waiting
 
 LIMITS = HealthLimits(stalled_after_s=30.0, silent_after_s=300.0)

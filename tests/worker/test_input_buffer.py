@@ -11,8 +11,8 @@ from mistakebound.core.step.merge import Merge
 from mistakebound.log.protocol import Polled
 from mistakebound.settings import BatchSettings
 from mistakebound.worker import input_buffer
+from mistakebound.worker.events import Event, PollReturned
 from mistakebound.worker.input_buffer import InputBuffer
-from mistakebound.worker.observers import Event, PollReturned
 from tests.worker.support.working import Hurried, Recount, Run, example, label, opened, settings_for
 
 BATCH = BatchSettings.model_validate({"max_records": 10, "max_bytes": 10_000, "max_delay": 0.5})

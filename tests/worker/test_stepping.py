@@ -19,8 +19,8 @@ from mistakebound.settings import Settings
 from mistakebound.worker import stepping
 from mistakebound.worker.assignment import WorkerState
 from mistakebound.worker.checkpoints import schedule
+from mistakebound.worker.events import Assigned, Event, StepCommitted
 from mistakebound.worker.metrics.metrics import Metrics
-from mistakebound.worker.observers import Assigned, Event, StepCommitted
 from tests.worker.support.faulty import FaultyLog
 from tests.worker.support.working import Recount, Run, opened, settings_for, stream
 

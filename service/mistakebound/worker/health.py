@@ -12,16 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from mistakebound.worker.observers import (
-    Assigned,
-    Event,
-    LagMeasured,
-    LogUnreachable,
-    Phase,
-    PhaseEntered,
-    StateDropped,
-    StepCommitted,
-)
+from mistakebound.worker import events
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +41,7 @@ class PartitionVitals:
 class Vitals:
     """What the loop last said about itself."""
 
-    phase: Phase
+    phase: events.Phase
     reachable: bool
     """Whether the log answers."""
     beat_s: float
@@ -76,7 +67,7 @@ class Health:
     ready: bool
     reason: str
     """One sentence; `ok` when ready."""
-    state: Phase
+    state: events.Phase
     seconds_since_beat: float
     partitions: Sequence[PartitionHealth]
 
@@ -126,35 +117,35 @@ class Heartbeat:
         """`clock` is monotonic, in s."""
         self._clock = clock
         self._lock = threading.Lock()
-        self._phase: Phase = "starting"
+        self._phase: events.Phase = "starting"
         self._reachable = True
         self._beat_s = clock()
         self._partitions: dict[int, PartitionVitals] = {}
 
-    def observe(self, event: Event) -> None:
+    def observe(self, event: events.Event) -> None:
         """Waiting times begin anew with a new phase, and when the log is back: nothing could progress before."""
         with self._lock:
             now_s = self._beat_s = self._clock()
             match event:
-                case PhaseEntered(phase):
+                case events.PhaseEntered(phase):
                     if phase != self._phase:
                         self._begin_anew()
                     self._phase = phase
-                case Assigned(totals=owned):
+                case events.Assigned(totals=owned):
                     if not self._reachable:
                         self._begin_anew()
                     self._reachable = True
                     new = PartitionVitals(0, now_s)
                     self._partitions = {each: self._partitions.get(each, new) for each in owned}
-                case StateDropped():
+                case events.StateDropped():
                     self._partitions = {}
-                case LogUnreachable():
+                case events.LogUnreachable():
                     self._reachable = False
-                case StepCommitted(totals=touched):
+                case events.StepCommitted(totals=touched):
                     for each in touched:
                         if each in self._partitions:
                             self._partitions[each] = PartitionVitals(self._partitions[each].lag, now_s)
-                case LagMeasured(records):
+                case events.LagMeasured(records):
                     waiting: dict[int, int] = {}
                     for (_, partition), count in records.items():
                         waiting[partition] = waiting.get(partition, 0) + count

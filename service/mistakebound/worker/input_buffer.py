@@ -13,7 +13,7 @@ from mistakebound.core.records import INPUTS, Topic
 from mistakebound.core.step.merge import Merge
 from mistakebound.log.protocol import Session
 from mistakebound.settings import BatchSettings
-from mistakebound.worker.observers import Observer, PollReturned
+from mistakebound.worker.events import Observer, PollReturned
 
 STEPS = 4
 """Steps' worth of records that is buffered."""

@@ -17,23 +17,13 @@ from mistakebound.core.faults import BadLog, BadSnapshot
 from mistakebound.core.records import INPUTS, Stream
 from mistakebound.log.protocol import Fenced, Log, OffsetLost, Session, TransactionFailed, Unreachable
 from mistakebound.settings import Settings
+from mistakebound.worker import events
 from mistakebound.worker.assignment import WorkerState, take_over
 from mistakebound.worker.checkpoints.schedule import CheckpointSchedule
 from mistakebound.worker.epochs.epochs import begin_first
 from mistakebound.worker.following import Following
 from mistakebound.worker.input_buffer import InputBuffer
 from mistakebound.worker.interruptible import Interrupted, InterruptibleLog
-from mistakebound.worker.observers import (
-    Assigned,
-    LagMeasured,
-    LogUnreachable,
-    Observer,
-    PhaseEntered,
-    Rebuilding,
-    Revoked,
-    Settled,
-    StateDropped,
-)
 from mistakebound.worker.rebuilds import Rebuilds
 from mistakebound.worker.stepping import CHAIN, Stepping
 
@@ -58,7 +48,7 @@ class Worker:
         settings: Settings,
         slot: str,
         *,
-        observers: Observer,
+        observers: events.Observer,
         checkpoints: CheckpointSchedule,
         stopping: Callable[[bool], bool],
         explain: Callable[[], int] = lambda: 0,
@@ -130,7 +120,7 @@ class Worker:
         if idle:
             self._away_s = None
         if self._stopping(idle and buffer.worked_off()):
-            self._observers.observe(PhaseEntered("draining"))
+            self._observers.observe(events.PhaseEntered("draining"))
             self._checkpoints.finish(self.held)
             return False
         while self._work(stepping) and not self._stopping(False):
@@ -139,17 +129,17 @@ class Worker:
         return True
 
     def _take_over(self, session: Session, partitions: tuple[int, ...]) -> None:
-        self._observers.observe(PhaseEntered("restoring"))
+        self._observers.observe(events.PhaseEntered("restoring"))
         before = set() if self.held is None else set(self.held.state.ledgers)
-        self._observers.observe(Revoked(sorted(before - set(partitions))))
+        self._observers.observe(events.Revoked(sorted(before - set(partitions))))
         began = time.monotonic()
         self._follow(())
         self.held = self._restore(session, partitions)
         self._follow(set(range(self._log.partitions)) - set(partitions))
         self._started = True
         state = self.held.state
-        self._observers.observe(Assigned(state.model.epoch, {p: state.totals(p) for p in partitions}))
-        self._observers.observe(PhaseEntered("running"))
+        self._observers.observe(events.Assigned(state.model.epoch, {p: state.totals(p) for p in partitions}))
+        self._observers.observe(events.PhaseEntered("running"))
         _log.info(
             "assigned",
             partitions=list(partitions),
@@ -198,7 +188,7 @@ class Worker:
         steps = stepping.chain(self.held, CHAIN if self._following is None else SHARED)
         if steps:
             self._away_s = None
-        self._observers.observe(Settled(self.held, steps))
+        self._observers.observe(events.Settled(self.held, steps))
         return steps > 0
 
     def _measure_lag(self, session: Session) -> None:
@@ -214,11 +204,11 @@ class Worker:
             reached = ledgers[p].labels_next if topic == "labels" else ledgers[p].examples_next
             records[stream, p] = max(0, end - reached)
         followed = 0 if self._following is None else self._following.behind(self.held.fold)
-        self._observers.observe(LagMeasured(records, followed))
+        self._observers.observe(events.LagMeasured(records, followed))
 
     def _rebuild(self, reason: Literal["fenced", "failed"], error: Exception) -> None:
         _log.warning("rebuilding", reason=reason, error=str(error))
-        self._observers.observe(Rebuilding(reason))
+        self._observers.observe(events.Rebuilding(reason))
         self._forget()
         self._rest(self._rebuilds.count(error))
 
@@ -227,12 +217,12 @@ class Worker:
         now = time.monotonic()
         if self._away_s is None:
             _log.warning("log_unreachable", error=str(error))
-            self._observers.observe(Rebuilding("unreachable"))
+            self._observers.observe(events.Rebuilding("unreachable"))
             self._away_s = now
         if now - self._away_s > AWAY_S:
             raise error
         self._forget()
-        self._observers.observe(LogUnreachable())
+        self._observers.observe(events.LogUnreachable())
         self._rest(AWAY_REST_S)
 
     def _rest(self, seconds: float) -> None:
@@ -242,4 +232,4 @@ class Worker:
 
     def _forget(self) -> None:
         self.held = None
-        self._observers.observe(StateDropped())
+        self._observers.observe(events.StateDropped())

@@ -19,6 +19,7 @@ from mistakebound.settings import Settings
 from mistakebound.worker import logs
 from mistakebound.worker.assignment import WorkerState
 from mistakebound.worker.checkpoints.schedule import CheckpointSchedule
+from mistakebound.worker.events import CommitHook, Observer, Observers
 from mistakebound.worker.health import HealthLimits, Heartbeat
 from mistakebound.worker.http.page import pages
 from mistakebound.worker.http.server import serve
@@ -27,7 +28,6 @@ from mistakebound.worker.http.tls import tls_of
 from mistakebound.worker.loop import Worker
 from mistakebound.worker.metrics.metrics import Metrics
 from mistakebound.worker.metrics.model_insight import ModelInsight
-from mistakebound.worker.observers import CommitHook, Observer, Observers
 
 DRAIN_S = 10.0
 """How long a drain may take."""

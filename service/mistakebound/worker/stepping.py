@@ -12,16 +12,9 @@ from typing import NamedTuple
 from mistakebound.core.records import TopicPartition
 from mistakebound.core.step.step import Step, step
 from mistakebound.log.protocol import Fenced, Receipt, Session, StaleGeneration
+from mistakebound.worker import events
 from mistakebound.worker.assignment import WorkerState
 from mistakebound.worker.input_buffer import InputBuffer
-from mistakebound.worker.observers import (
-    Observer,
-    Rebuilding,
-    StepCommitted,
-    TransactionEnded,
-    TransactionOpened,
-    TransactionResult,
-)
 
 CHAIN = 16
 """Most steps in one chain. No other is made during the commit of the last one."""
@@ -42,7 +35,7 @@ class Stepping:
         buffer: InputBuffer,
         commits: Executor,
         max_records: int,
-        observers: Observer,
+        observers: events.Observer,
         explain: Callable[[], int],
         stopping: Callable[[bool], bool],
     ) -> None:
@@ -61,7 +54,7 @@ class Stepping:
         made = self._step(held, self._buffer.drained())
         steps = 0
         while made is not None:
-            self._observers.observe(TransactionOpened())
+            self._observers.observe(events.TransactionOpened())
             opened_s = time.monotonic()
             sent = self._commits.submit(self._session.commit, made.step.transaction, self._buffer.generation)
             ahead = self._step_ahead(held) if steps + 1 < longest else None
@@ -71,7 +64,7 @@ class Stepping:
                 self._take_back(held, ahead)
                 self._take_back(held, made)
                 self._buffer.drop()
-                self._observers.observe(Rebuilding("stale"))
+                self._observers.observe(events.Rebuilding("stale"))
                 break
             self._keep(held, made, receipt)
             steps += 1
@@ -98,7 +91,7 @@ class Stepping:
 
     def _wait_for_end(self, sent: Future[Receipt], opened_s: float) -> Receipt:
         """What the commit returns or raises; the log has its own limit for that."""
-        result: TransactionResult = "failed"
+        result: events.TransactionResult = "failed"
         try:
             receipt = sent.result()
             result = "committed"
@@ -107,7 +100,7 @@ class Stepping:
             result = "fenced" if isinstance(error, Fenced) else "stale"
             raise
         finally:
-            self._observers.observe(TransactionEnded(result, time.monotonic() - opened_s))
+            self._observers.observe(events.TransactionEnded(result, time.monotonic() - opened_s))
 
     def _keep(self, held: WorkerState, made: _Made, receipt: Receipt) -> None:
         """The step is committed: it counts from now on."""
@@ -118,5 +111,5 @@ class Stepping:
             if topic == "updates":
                 held.fold.next_offsets[partition] = end
         self._observers.observe(
-            StepCommitted(done.facts, done.totals, time.monotonic() - made.began_s, time.time())
+            events.StepCommitted(done.facts, done.totals, time.monotonic() - made.began_s, time.time())
         )

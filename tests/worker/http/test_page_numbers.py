@@ -16,12 +16,12 @@ from mistakebound.core.step.step import step
 from mistakebound.core.theorems.claims import Bound
 from mistakebound.core.theorems.why_none import why_none
 from mistakebound.settings import Settings
+from mistakebound.worker.events import LagMeasured, StateDropped
 from mistakebound.worker.health import Health
 from mistakebound.worker.http.history import RINGS, RecentHistory
 from mistakebound.worker.http.notices import duration, notices
 from mistakebound.worker.http.snapshot import EVERY_S, Snapshots
 from mistakebound.worker.metrics.metrics import Metrics
-from mistakebound.worker.observers import LagMeasured, StateDropped
 from tests.worker.support.events import committed, settled
 from tests.worker.support.page_steps import READY, told_of
 

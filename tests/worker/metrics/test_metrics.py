@@ -10,8 +10,7 @@ from mistakebound.core.faults import REASONS
 from mistakebound.core.messages.labels import spelled
 from mistakebound.core.step.facts import PartitionTotals, StepFacts
 from mistakebound.core.theorems.claims import Bound
-from mistakebound.worker.metrics.metrics import Metrics
-from mistakebound.worker.observers import (
+from mistakebound.worker.events import (
     Assigned,
     LagMeasured,
     PhaseEntered,
@@ -23,6 +22,7 @@ from mistakebound.worker.observers import (
     TransactionEnded,
     TransactionOpened,
 )
+from mistakebound.worker.metrics.metrics import Metrics
 from tests.worker.support.events import assigned, committed, waiting
 
 TYPES = {

@@ -6,7 +6,7 @@ from mistakebound.core.model.fold import Fold
 from mistakebound.core.step.facts import PartitionTotals, StepFacts
 from mistakebound.core.step.state import State
 from mistakebound.worker.assignment import WorkerState
-from mistakebound.worker.observers import Assigned, LagMeasured, Settled, StepCommitted
+from mistakebound.worker.events import Assigned, LagMeasured, Settled, StepCommitted
 
 NOTHING = PartitionTotals(
     examples=0, labelled=0, mistakes=0, baseline_mistakes=0, updates=0, waiting=0, parked=0

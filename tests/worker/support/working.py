@@ -24,11 +24,11 @@ from mistakebound.log.protocol import Log
 from mistakebound.settings import Settings
 from mistakebound.worker.assignment import WorkerState, fold_updates
 from mistakebound.worker.checkpoints.schedule import CheckpointSchedule
+from mistakebound.worker.events import CommitHook, Observers
 from mistakebound.worker.health import Heartbeat
 from mistakebound.worker.loop import Worker
 from mistakebound.worker.metrics.metrics import Metrics
 from mistakebound.worker.metrics.model_insight import ModelInsight
-from mistakebound.worker.observers import CommitHook, Observers
 
 
 def settings_for(url: str = "sqlite::memory:", **sections: Any) -> Settings:

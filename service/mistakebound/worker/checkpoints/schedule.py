@@ -14,8 +14,8 @@ from mistakebound.worker.checkpoints.open_store import open_store
 from mistakebound.worker.checkpoints.restore import Restore, summary_of, topic_ids
 from mistakebound.worker.checkpoints.store import CheckpointError
 from mistakebound.worker.checkpoints.writer import Written, begin_write
+from mistakebound.worker.events import Event, Settled, StepCommitted
 from mistakebound.worker.metrics.metrics import Metrics
-from mistakebound.worker.observers import Event, Settled, StepCommitted
 
 FINISH_S = 4.0
 """How long a drain waits for the store: less than the drain itself is given."""

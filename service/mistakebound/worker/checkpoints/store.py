@@ -27,47 +27,36 @@ class CheckpointStore(Protocol):
 
     def prepare(self) -> None:
         """Make the store ready before the work begins."""
-        ...
 
     def probe(self) -> None:
         """Write something and delete it again."""
-        ...
 
     def names(self) -> list[str]:
         """All that end in `.checkpoint`, in order; empty where there is no such folder or prefix yet."""
-        ...
 
     def beginning(self, name: str, length: int) -> bytes:
         """At most the first `length` bytes. Raises FileNotFoundError, or OSError for this name alone."""
-        ...
 
     def read(self, name: str) -> tuple[bytes, float]:
         """All bytes, and when they were written (Unix, s). Raises as `beginning`."""
-        ...
 
     def size(self, name: str) -> int:
         """Bytes under the name. Raises as `beginning`."""
-        ...
 
     def create(self, name: str, head: bytes, payload: bytes) -> None:
         """Write both, one after the other, under a new name. Raises FileExistsError where it is taken."""
-        ...
 
     def delete(self, name: str) -> None:
         """Delete it; a missing name is no error."""
-        ...
 
     def rename(self, name: str, to: str) -> None:
         """Move it. Raises FileNotFoundError, or OSError for this name alone."""
-        ...
 
     def sweep(self) -> None:
         """Delete what writers left half-written when they died."""
-        ...
 
     def where(self, name: str = "") -> str:
         """The store, or what is in it, as people name it."""
-        ...
 
 
 class Place(NamedTuple):

@@ -17,9 +17,9 @@ from mistakebound.core.reporting.status import EpochStatus, History, PartitionSt
 from mistakebound.core.step.explain import MOST_TERMS
 from mistakebound.core.step.explained import ExplainedMistake
 from mistakebound.core.step.state import State
+from mistakebound.worker.events import Event, Settled, StateDropped, StepCommitted
 from mistakebound.worker.http.history import RecentHistory
 from mistakebound.worker.metrics.model_insight import Learned
-from mistakebound.worker.observers import Event, Settled, StateDropped, StepCommitted
 
 EVERY_S = 0.5
 TERMS_PER_S = 5_000

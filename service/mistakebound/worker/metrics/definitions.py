@@ -22,8 +22,8 @@ from mistakebound.core.faults import REASONS
 from mistakebound.core.messages.tallies import ExampleOutcome, LabelOutcome
 from mistakebound.core.records import Stream
 from mistakebound.core.step.facts import Direction
+from mistakebound.worker.events import PHASES, RebuildReason, TransactionResult
 from mistakebound.worker.metrics.registry import PREFIX, Registry
-from mistakebound.worker.observers import PHASES, RebuildReason, TransactionResult
 
 MOST_CLASSES = 20
 STREAMS = get_args(Stream)

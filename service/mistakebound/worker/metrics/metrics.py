@@ -15,20 +15,8 @@ from mistakebound.core.records import Stream
 from mistakebound.core.reporting.status import CheckpointStatus
 from mistakebound.core.step.facts import PartitionTotals, StepFacts
 from mistakebound.core.theorems.claims import Bound
+from mistakebound.worker import events
 from mistakebound.worker.metrics.definitions import Definitions, Level
-from mistakebound.worker.observers import (
-    Assigned,
-    Event,
-    LagMeasured,
-    PhaseEntered,
-    PollReturned,
-    Rebuilding,
-    Revoked,
-    StateDropped,
-    StepCommitted,
-    TransactionEnded,
-    TransactionOpened,
-)
 
 
 class Metrics:
@@ -51,40 +39,40 @@ class Metrics:
         self._bounded: set[tuple[str, str]] = set()
         self._of = Definitions(classes, algorithm, config_digest, revision, self._transaction_age_s)
 
-    def observe(self, event: Event) -> None:
+    def observe(self, event: events.Event) -> None:
         """Count it, or export what it says."""
         of = self._of
         match event:
-            case PhaseEntered(phase):
+            case events.PhaseEntered(phase):
                 of.state.state(phase)
-            case PollReturned(at_s):
+            case events.PollReturned(at_s):
                 of.poll_time.set(at_s)
-            case Assigned(epoch, totals):
+            case events.Assigned(epoch, totals):
                 of.rebalances.inc()
                 for stream in get_args(Stream):
                     of.assigned.labels(stream).set(len(totals))
                 of.epoch.set(epoch)
                 self._export(totals)
                 self._owned = set(totals)
-            case Revoked(partitions):
+            case events.Revoked(partitions):
                 self._remove(partitions)
-            case StateDropped():
+            case events.StateDropped():
                 self._remove(self._owned)
-            case TransactionOpened():
+            case events.TransactionOpened():
                 self._opened_s = self._clock()
-            case TransactionEnded(result, duration_s):
+            case events.TransactionEnded(result, duration_s):
                 self._opened_s = None
                 of.transactions.labels(result).inc()
                 of.transaction_duration.observe(duration_s)
-            case StepCommitted(facts, totals, duration_s, at_s):
+            case events.StepCommitted(facts, totals, duration_s, at_s):
                 self._count(facts, at_s)
                 self._export(totals)
                 of.batch_duration.observe(duration_s)
-            case LagMeasured(records, followed):
+            case events.LagMeasured(records, followed):
                 for (stream, partition), count in records.items():
                     of.lag.labels(stream, str(partition)).set(count)
                 of.followed_lag.set(followed)
-            case Rebuilding(reason):
+            case events.Rebuilding(reason):
                 of.rebuilds.labels(reason).inc()
 
     def limits(self, max_waiting: int, max_parked: int) -> None:

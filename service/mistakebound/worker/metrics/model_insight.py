@@ -17,8 +17,8 @@ from mistakebound.core.reporting.status import Hypothesis, Weight
 from mistakebound.core.step.state import State
 from mistakebound.core.theorems.claims import Bound, certificate, claims, concepts_left, window_certificate
 from mistakebound.core.theorems.why_none import why_none
+from mistakebound.worker.events import Event, Settled, StateDropped
 from mistakebound.worker.metrics.metrics import Metrics
-from mistakebound.worker.observers import Event, Settled, StateDropped
 
 EVERY_S = 2.0
 SHARE = 0.05

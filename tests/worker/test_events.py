@@ -3,7 +3,7 @@
 from typing import Any
 
 from mistakebound.worker.assignment import WorkerState
-from mistakebound.worker.observers import CommitHook, Event, Observers, PhaseEntered, PollReturned, Settled
+from mistakebound.worker.events import CommitHook, Event, Observers, PhaseEntered, PollReturned, Settled
 
 
 class Noting:

@@ -6,8 +6,7 @@ is shown and keeps no reference to `held`, which the next step changes; what it 
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Literal, Protocol, get_args
+from typing import Literal, NamedTuple, Protocol, get_args
 
 from mistakebound.core.records import Stream
 from mistakebound.core.step.facts import PartitionTotals, StepFacts
@@ -20,29 +19,20 @@ TransactionResult = Literal["committed", "stale", "fenced", "failed"]
 RebuildReason = Literal["stale", "fenced", "failed", "unreachable"]
 
 
-class Event:
-    """Something that happened in the loop; one of those below."""
-
-    __slots__ = ()
-
-
-@dataclass(frozen=True, slots=True)
-class PhaseEntered(Event):
+class PhaseEntered(NamedTuple):
     """The worker does something else from now on."""
 
     phase: Phase
 
 
-@dataclass(frozen=True, slots=True)
-class PollReturned(Event):
+class PollReturned(NamedTuple):
     """The group was polled: the loop is alive."""
 
     at_s: float
     """Unix time."""
 
 
-@dataclass(frozen=True, slots=True)
-class Assigned(Event):
+class Assigned(NamedTuple):
     """These partitions are owned from now on, and no others; all that they need is held."""
 
     epoch: int
@@ -50,28 +40,24 @@ class Assigned(Event):
     """Of each partition."""
 
 
-@dataclass(frozen=True, slots=True)
-class Revoked(Event):
+class Revoked(NamedTuple):
     """These partitions moved away: their new owners may report them from now on."""
 
     partitions: Sequence[int]
 
 
-@dataclass(frozen=True, slots=True)
-class TransactionOpened(Event):
+class TransactionOpened(NamedTuple):
     """A step is on its way to the log."""
 
 
-@dataclass(frozen=True, slots=True)
-class TransactionEnded(Event):
+class TransactionEnded(NamedTuple):
     """The open transaction ended."""
 
     result: TransactionResult
     duration_s: float
 
 
-@dataclass(frozen=True, slots=True)
-class StepCommitted(Event):
+class StepCommitted(NamedTuple):
     """A step's transaction is committed. Nothing observes a step before that."""
 
     facts: StepFacts
@@ -83,8 +69,7 @@ class StepCommitted(Event):
     """Unix time."""
 
 
-@dataclass(frozen=True, slots=True)
-class Settled(Event):
+class Settled(NamedTuple):
     """No step is under way: all that is held is committed."""
 
     held: WorkerState
@@ -92,29 +77,41 @@ class Settled(Event):
     """How many were committed since the last such moment."""
 
 
-@dataclass(frozen=True, slots=True)
-class LagMeasured(Event):
+class LagMeasured(NamedTuple):
     """Records that wait on each input of the owned partitions, and other workers' updates not folded yet."""
 
     records: Mapping[tuple[Stream, int], int]
     followed: int
 
 
-@dataclass(frozen=True, slots=True)
-class Rebuilding(Event):
+class Rebuilding(NamedTuple):
     """What a step changed is of no use; it was taken back, or all is rebuilt from the log."""
 
     reason: RebuildReason
 
 
-@dataclass(frozen=True, slots=True)
-class StateDropped(Event):
+class StateDropped(NamedTuple):
     """Nothing is held any more, until the next assignment."""
 
 
-@dataclass(frozen=True, slots=True)
-class LogUnreachable(Event):
+class LogUnreachable(NamedTuple):
     """The log does not answer. The worker waits for it, until the next assignment."""
+
+
+Event = (
+    PhaseEntered
+    | PollReturned
+    | Assigned
+    | Revoked
+    | TransactionOpened
+    | TransactionEnded
+    | StepCommitted
+    | Settled
+    | LagMeasured
+    | Rebuilding
+    | StateDropped
+    | LogUnreachable
+)
 
 
 class Observer(Protocol):
@@ -122,7 +119,6 @@ class Observer(Protocol):
 
     def observe(self, event: Event) -> None:
         """Called in the loop's thread, which waits meanwhile."""
-        ...
 
 
 class Observers:
