@@ -251,7 +251,7 @@ def page_of_metrics() -> str:
     metrics.margin(0.5, 0.25, 0.25)
     metrics.version_space(7)
     metrics.window(20, 19)
-    return metrics.exposition().decode()
+    return metrics.page()[0].decode()
 
 
 def is_a_setting(name: str) -> bool:

@@ -50,7 +50,7 @@ def reset(
     base = None if to is None else _parse_version(to)
     with open_log(settings) as reached:
         require_learner(settings, reached.partitions)
-        must_not_be_lost(reached, settings)
+        must_not_be_lost(reached, settings, reached.group_positions())
         plan = planned(reached, settings, base)
         if plan is None:
             print_message(NONE)

@@ -35,7 +35,7 @@ def seed(
     rows = read_rows(choose_form(file, form, content), content, settings)
     with open_log(settings) as reached:
         require_learner(settings, reached.partitions)
-        must_not_be_lost(reached, settings)
+        must_not_be_lost(reached, settings, reached.group_positions())
         plan = seeding.planned(reached, settings, rows)
         counts = [len(updates) for updates in plan.updates]
         if not dry_run:

@@ -1,8 +1,8 @@
 """What happens in the loop, as plain data, and the observers that are shown it.
 
-The loop and its steps report each event once, from the loop's own thread, and do not know who looks. There
-are a few events for each poll and each step, never one for a record. An observer changes nothing of what it
-is shown and keeps no reference to `held`, which the next step changes; what it raises ends the work.
+The loop and its steps report each event once, from the loop's own thread, and do not know the observers.
+There are a few events for each poll and each step, never one for a record. An observer changes nothing in
+an event and keeps no reference to `held`, which the next step changes; an error it raises ends the work.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -15,12 +15,12 @@ from mistakebound.worker.assignment import WorkerState
 Phase = Literal["starting", "restoring", "running", "draining"]
 PHASES: tuple[Phase, ...] = get_args(Phase)
 TransactionResult = Literal["committed", "stale", "fenced", "failed"]
-"""As the log protocol's errors: StaleGeneration, Fenced, anything else that gave the transaction up."""
+"""After the log protocol's errors: StaleGeneration, Fenced, and for `failed` any other."""
 RebuildReason = Literal["stale", "fenced", "failed", "unreachable"]
 
 
 class PhaseEntered(NamedTuple):
-    """The worker does something else from now on."""
+    """The worker entered another phase."""
 
     phase: Phase
 
@@ -33,21 +33,21 @@ class PollReturned(NamedTuple):
 
 
 class Assigned(NamedTuple):
-    """These partitions are owned from now on, and no others; all that they need is held."""
+    """Exactly these partitions are owned from now on, and their state is in memory."""
 
     epoch: int
     totals: Mapping[int, PartitionTotals]
-    """Of each partition."""
+    """By partition."""
 
 
 class Revoked(NamedTuple):
-    """These partitions moved away: their new owners may report them from now on."""
+    """These partitions moved away; their new owners may report them from now on."""
 
     partitions: Sequence[int]
 
 
 class TransactionOpened(NamedTuple):
-    """A step is on its way to the log."""
+    """The commit of a step began."""
 
 
 class TransactionEnded(NamedTuple):
@@ -62,36 +62,36 @@ class StepCommitted(NamedTuple):
 
     facts: StepFacts
     totals: Mapping[int, PartitionTotals]
-    """Of each partition that the step touched."""
+    """By partition, for those that the step touched."""
     duration_s: float
-    """From the step's beginning to its commit's end."""
+    """From the beginning of the step to the end of its commit."""
     at_s: float
     """Unix time."""
 
 
 class Settled(NamedTuple):
-    """No step is under way: all that is held is committed."""
+    """No step is under way: everything in `held` is committed."""
 
     held: WorkerState
     steps: int
-    """How many were committed since the last such moment."""
+    """Steps committed since the previous `Settled`."""
 
 
 class LagMeasured(NamedTuple):
-    """Records that wait on each input of the owned partitions, and other workers' updates not folded yet."""
+    """Records waiting on each input of the owned partitions, and other workers' updates not folded yet."""
 
     records: Mapping[tuple[Stream, int], int]
     followed: int
 
 
 class Rebuilding(NamedTuple):
-    """What a step changed is of no use; it was taken back, or all is rebuilt from the log."""
+    """A step failed: it was taken back, or everything is rebuilt from the log."""
 
     reason: RebuildReason
 
 
 class StateDropped(NamedTuple):
-    """Nothing is held any more, until the next assignment."""
+    """Nothing is held until the next assignment."""
 
 
 class LogUnreachable(NamedTuple):
@@ -115,7 +115,7 @@ Event = (
 
 
 class Observer(Protocol):
-    """Is shown every event, and reacts to those that concern it."""
+    """Sees every event and reacts to those that concern it."""
 
     def observe(self, event: Event) -> None:
         """Called in the loop's thread, which waits meanwhile."""
@@ -133,7 +133,7 @@ class Observers:
 
 
 class CommitHook:
-    """Calls a function with what is held whenever steps were committed, and all of it is."""
+    """Calls a function with the worker's state each time steps were committed and no other is under way."""
 
     def __init__(self, call: Callable[[WorkerState], None]) -> None:
         self._call = call

@@ -1,8 +1,9 @@
-"""Other workers' updates, read in a thread as they are committed: one model, shared by one topic."""
+"""Other workers' updates, read in a thread as they are committed: all workers share one model through one topic."""
 
 import queue
 import threading
 from collections.abc import Sequence
+from contextlib import suppress
 
 from mistakebound.core.model.fold import Fold
 from mistakebound.core.records import Record
@@ -10,39 +11,39 @@ from mistakebound.log.protocol import Log, Refused
 
 WAITING_BATCHES = 64
 WAITING_BYTES = 64_000_000
-"""Batches and bytes that are read ahead; beyond that, reading waits for the loop."""
+"""Limits of what is read ahead; beyond them, reading waits for the loop."""
 GIVE_UP_S = 0.2
 PAUSE_S = 0.01
 
 
 class Following:
-    """Follows some partitions of `updates`; the loop folds what has come between two steps."""
+    """Follows some partitions of `updates`; between two steps the loop folds what was read."""
 
     def __init__(self, log: Log, starts: dict[int, int]) -> None:
         """`starts`: partition -> next offset to read. Raises OffsetLost, Unreachable."""
         self._log, self._partitions = log, tuple(starts)
         self._batches = log.follow({("updates", p): start for p, start in starts.items()})
-        self._come: queue.Queue[Sequence[Record] | Exception] = queue.Queue(WAITING_BATCHES)
+        self._read_ahead: queue.Queue[Sequence[Record] | Exception] = queue.Queue(WAITING_BATCHES)
         self._read_bytes = self._taken_bytes = 0
-        """What was read, and what the loop has taken; each is written by one thread only."""
+        """Read, and taken by the loop; each is written by one thread only."""
         self._closed = threading.Event()
         self._thread = threading.Thread(target=self._read, name="following", daemon=True)
         self._thread.start()
 
     def fold_into(self, fold: Fold) -> None:
-        """Fold what has come since the last call, without waiting.
+        """Fold what was read since the last call, without waiting.
 
         Raises what ended the reading; Refused when a newer epoch began; BadLog.
         """
         while True:
             try:
-                come = self._come.get_nowait()
+                batch = self._read_ahead.get_nowait()
             except queue.Empty:
                 return
-            if isinstance(come, Exception):
-                raise come
-            self._taken_bytes += _size(come)
-            for record in come:
+            if isinstance(batch, Exception):
+                raise batch
+            self._taken_bytes += _size(batch)
+            for record in batch:
                 if not fold.fold(record.partition, (record,)):
                     raise Refused(
                         f"epoch {max(fold.epochs)} began while this worker worked in epoch {fold.model.epoch}; "
@@ -55,7 +56,7 @@ class Following:
         return sum(max(0, end) for end in ends)
 
     def close(self) -> None:
-        """Stop reading. What was read but not folded is dropped; the log has it."""
+        """Stop reading. Updates that were read but not folded are dropped; they are still in the log."""
         self._closed.set()
         self._thread.join()
 
@@ -76,11 +77,9 @@ class Following:
 
     def _give(self, what: Sequence[Record] | Exception) -> None:
         while not self._closed.is_set():
-            try:
-                self._come.put(what, timeout=GIVE_UP_S)
-            except queue.Full:
-                continue
-            return
+            with suppress(queue.Full):
+                self._read_ahead.put(what, timeout=GIVE_UP_S)
+                return
 
 
 def _size(batch: Sequence[Record]) -> int:

@@ -3,7 +3,7 @@
 1. All of them are of one generation. When a poll brings another one, everything is dropped, and nothing is
    buffered until the assignment is taken over.
 2. The group is polled only here, and only while no transaction is open.
-3. They are bounded: an input with some steps' worth of records waits, paused, until half of them are taken.
+3. They are bounded: an input with a few steps' worth of records is paused until half of them are taken.
 """
 
 import time
@@ -16,11 +16,11 @@ from mistakebound.settings import BatchSettings
 from mistakebound.worker.events import Observer, PollReturned
 
 STEPS = 4
-"""Steps' worth of records that is buffered."""
+"""How many steps' worth of records is buffered."""
 FEW = 10
-"""A poll that brings less than this part of a step has brought all there was."""
+"""A poll that brings less than a tenth of a step's records has brought all there were."""
 NONE = -1
-"""Older than every generation."""
+"""Not a generation; older than every one."""
 
 
 class InputBuffer:
@@ -35,26 +35,30 @@ class InputBuffer:
         """The partitions of a new assignment, while it is not taken over."""
 
     def fill(self, wait_s: float) -> bool:
-        """Buffer what has come, waiting at most `wait_s` for the first of it. False once the group has moved on:
-        `assigned` says where to, and `begin` comes next."""
+        """Buffer the records that arrived, waiting at most `wait_s` for the first. False once the group has moved
+        on: `assigned` has the new partitions, and `begin` must follow."""
         if self.assigned is None:
-            self._pause()
+            pause, resume = self.merge.pausing()
+            if pause:
+                self._session.pause(pause)
+            if resume:
+                self._session.resume(resume)
             self._poll(wait_s)
         return self.assigned is None
 
     def begin(self, partitions: Sequence[int]) -> None:
-        """These are taken over, and the session is placed: buffer their records from now on."""
+        """These were taken over, and the session was placed: buffer their records from now on."""
         most = STEPS * self._batch.max_records
         self.merge = Merge(partitions, most, STEPS * self._batch.max_bytes)
         self._inputs = [(topic, p) for topic in INPUTS for p in partitions]
         self.assigned = None
 
     def drop(self) -> None:
-        """The group has moved on: the next poll tells the new assignment."""
+        """The group has moved on: the next poll brings the new assignment."""
         self.merge, self.generation, self._inputs = Merge(()), NONE, ()
 
     def drained(self) -> Collection[tuple[Topic, int]]:
-        """Inputs of which nothing is left, neither here nor in the log, where that decides what comes next."""
+        """Inputs with nothing left here or in the log; looked up only where the next record depends on it."""
         dry = self.merge.dry()
         return self._session.drained(dry) if dry else ()
 
@@ -64,7 +68,7 @@ class InputBuffer:
         return bool(inputs) and len(self._session.drained(inputs)) == len(inputs)
 
     def _poll(self, timeout_s: float) -> None:
-        """Poll until some steps' worth has come, its time is up, or little comes."""
+        """Poll until a few steps' worth of records arrived, the time is up, or few arrive."""
         batch = self._batch
         closing = time.monotonic() + batch.max_delay.total_seconds()
         records = size = 0
@@ -78,16 +82,8 @@ class InputBuffer:
             size += self.merge.add(polled.records)
             records += len(polled.records)
             full = records >= STEPS * batch.max_records or size >= batch.max_bytes
-            # Where little comes, polling again delays more than it gains.
-            little = FEW * len(polled.records) < batch.max_records
-            if full or little or time.monotonic() >= closing:
+            # Where few arrive, polling again delays more than it gains.
+            few = FEW * len(polled.records) < batch.max_records
+            if full or few or time.monotonic() >= closing:
                 return
             timeout_s = 0.0
-
-    def _pause(self) -> None:
-        """Pause inputs of which too much is buffered, resume those of which enough was taken."""
-        pause, resume = self.merge.pausing()
-        if pause:
-            self._session.pause(pause)
-        if resume:
-            self._session.resume(resume)

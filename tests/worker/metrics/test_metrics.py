@@ -124,20 +124,20 @@ def samples(metrics: Metrics) -> dict[tuple[str, tuple[str, ...]], float]:
             each.name.removeprefix("mistakebound_"),
             tuple(v for _, v in sorted(each.labels.items())),
         ): each.value
-        for family in text_string_to_metric_families(metrics.exposition().decode())
+        for family in text_string_to_metric_families(metrics.page()[0].decode())
         for each in family.samples
     }
 
 
 def test_names_and_types_are_the_contract() -> None:
     """Every metric has its name and type, and there is no other of ours."""
-    page = binary().exposition().decode()
+    page = binary().page()[0].decode()
     assert dict(re.findall(r"^# TYPE mistakebound_(\S+) (\S+)$", page, re.MULTILINE)) == TYPES
 
 
 def test_every_metric_has_a_help_text_that_is_a_sentence() -> None:
     """A reader of the page finds out what each metric means."""
-    page = binary().exposition().decode()
+    page = binary().page()[0].decode()
     helps = dict(re.findall(r"^# HELP mistakebound_(\S+) (.+)$", page, re.MULTILINE))
     assert helps.keys() == TYPES.keys()
     assert [name for name, text in helps.items() if not text.endswith(".") or not text[0].isupper()] == []
@@ -154,7 +154,7 @@ def test_every_known_label_value_is_there_at_zero_from_the_start() -> None:
 
 def test_build_and_model_are_described() -> None:
     """Version and configuration are on info series, not on every series."""
-    page = Metrics(["true", "false"], "winnow", "abc123", revision="f00").exposition().decode()
+    page = Metrics(["true", "false"], "winnow", "abc123", revision="f00").page()[0].decode()
     assert re.search(r'mistakebound_build_info\{python_version="\S+",revision="f00",version="\S+"\} 1', page)
     assert 'mistakebound_model_info{algorithm="winnow",config_digest="abc123"} 1.0' in page
 

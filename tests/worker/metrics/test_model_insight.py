@@ -37,7 +37,7 @@ class _Page:
         self.learning = ModelInsight(self.metrics, lambda: self.now)
 
     def samples(self) -> dict[str, float]:
-        page = self.metrics.exposition().decode()
+        page = self.metrics.page()[0].decode()
         names = ("mistakebound_mistake_bound{", "mistakebound_bounded_events{", "mistakebound_margin_upper")
         lines = [line for line in page.splitlines() if line.startswith(names)]
         return {name: float(value) for name, _, value in (line.rpartition(" ") for line in lines)}
@@ -107,7 +107,7 @@ def test_the_version_space_is_a_gauge() -> None:
     page = _Page()
     learner = {"kind": "halving", "concepts": "monotone-conjunctions", "variables": 2}
     page.learning.measure(replayed([Row("1", {"0": 1}, True)], learner=learner))
-    assert "\nmistakebound_version_space_concepts 2.0" in page.metrics.exposition().decode()
+    assert "\nmistakebound_version_space_concepts 2.0" in page.metrics.page()[0].decode()
 
 
 def test_a_running_worker_shows_its_bounds(monkeypatch: pytest.MonkeyPatch) -> None:

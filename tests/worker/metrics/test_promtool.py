@@ -13,7 +13,7 @@ pytestmark = pytest.mark.promtool
 
 def test_promtool_finds_nothing_on_a_fresh_page() -> None:
     """The page of a worker that has done nothing yet is clean."""
-    assert lint(Metrics(["true", "false"], "perceptron", "abc").exposition()) == ""
+    assert lint(Metrics(["true", "false"], "perceptron", "abc").page()[0]) == ""
 
 
 def test_promtool_finds_nothing_on_a_full_page() -> None:
@@ -35,7 +35,7 @@ def test_promtool_finds_nothing_on_a_full_page() -> None:
     metrics.margin(0.5, 0.25, 0.25)
     metrics.version_space(7)
     metrics.bounds([Bound("Novikoff", 63.5, 41, True, "updates", "R = 1")])
-    assert lint(metrics.exposition()) == ""
+    assert lint(metrics.page()[0]) == ""
 
 
 def test_promtool_would_have_found_something() -> None:

@@ -16,7 +16,7 @@ def worker_page() -> dict[str, set[str]]:
     metrics.version_space(7)
     metrics.bounds([Bound("Novikoff", 63.5, 41, True, "updates", "R = 1")])
     found: dict[str, set[str]] = {}
-    for family in text_string_to_metric_families(metrics.exposition().decode()):
+    for family in text_string_to_metric_families(metrics.page()[0].decode()):
         for sample in family.samples:
             found.setdefault(sample.name, set()).update(sample.labels)
     # Metrics of one value by partition appear with it.

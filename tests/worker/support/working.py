@@ -153,7 +153,7 @@ class Run:
 
     def metric(self, line: str) -> float:
         """The value of one sample of the metrics page."""
-        page = self.metrics.exposition().decode()
+        page = self.metrics.page()[0].decode()
         return float(next(text for text in page.splitlines() if text.startswith(line)).rsplit(" ", 1)[1])
 
 

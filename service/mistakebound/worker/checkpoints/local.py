@@ -1,14 +1,15 @@
 """Checkpoints in a folder, local or shared by several machines.
 
-A file under its final name is whole: temporary file, fsync, link, fsync of the folder. POSIX only: a lock
-on the temporary file tells a live writer from a dead one.
+A file under its final name is whole: it is written as a temporary file, synced, linked, and the folder is
+synced. POSIX only: a lock on the temporary file tells a live writer from a dead one.
 """
 
 import errno
 import fcntl
 import os
 import uuid
-from contextlib import suppress
+from collections.abc import Generator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO
 
@@ -25,22 +26,18 @@ class LocalCheckpointStore:
         self._path = Path(path)
 
     def prepare(self) -> None:
-        try:
+        with self._blamed():
             self._path.mkdir(parents=True, exist_ok=True)
             temporary, file = self._begin()
             with file:
                 temporary.unlink()
-        except OSError as error:
-            raise self._unusable(error) from error
 
     def probe(self) -> None:
         self.prepare()
 
     def names(self) -> list[str]:
-        try:
+        with self._blamed():
             return sorted(path.name for path in self._path.glob("*" + SUFFIX))
-        except OSError as error:
-            raise self._unusable(error) from error
 
     def beginning(self, name: str, length: int) -> bytes:
         with (self._path / name).open("rb") as file:
@@ -65,22 +62,18 @@ class LocalCheckpointStore:
             raise self._unusable(error) from error
 
     def delete(self, name: str) -> None:
-        try:
+        with self._blamed():
             (self._path / name).unlink(missing_ok=True)
-        except OSError as error:
-            raise self._unusable(error) from error
 
     def rename(self, name: str, to: str) -> None:
         (self._path / name).replace(self._path / to)
 
     def sweep(self) -> None:
-        try:
+        with self._blamed():
             for path in self._path.glob(f".*{TEMPORARY}"):
                 with suppress(FileNotFoundError, BlockingIOError), path.open("rb") as file:
                     fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
                     path.unlink(missing_ok=True)
-        except OSError as error:
-            raise self._unusable(error) from error
 
     def where(self, name: str = "") -> str:
         return str(self._path / name)
@@ -108,9 +101,17 @@ class LocalCheckpointStore:
             path = self._path / f".{uuid.uuid4().hex}{TEMPORARY}"
             file = path.open("xb")
             fcntl.flock(file, fcntl.LOCK_EX)
-            if path.exists():  # else another writer thought it a dead one's, before it was locked
+            if path.exists():  # else another writer took it for a dead writer's before we locked it
                 return path, file
             file.close()
+
+    @contextmanager
+    def _blamed(self) -> Generator[None]:
+        """Turn an OSError into one that names the folder and the remedy."""
+        try:
+            yield
+        except OSError as error:
+            raise self._unusable(error) from error
 
     def _unusable(self, error: OSError) -> CheckpointError:
         return CheckpointError(
@@ -127,6 +128,6 @@ def _name(temporary: Path, path: Path) -> None:
     except OSError as error:
         if error.errno not in _NO_LINKS:
             raise
-        if path.exists():  # without links two writers may still race here; either's file is whole
+        if path.exists():  # without links two writers may still race here; each file is whole
             raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), str(path)) from None
         temporary.replace(path)

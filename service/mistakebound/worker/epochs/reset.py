@@ -190,7 +190,7 @@ def as_only_member(
         try:
             generation = alone(session, log.partitions, wait_s)
             positions = session.committed(range(log.partitions))
-            check_positions(log, settings, positions)
+            must_not_be_lost(log, settings, positions)
             act(session, generation, positions, attempt > 0)
             return
         except (Fenced, TransactionFailed):
@@ -216,13 +216,8 @@ def alone(session: Session, partitions: int, wait_s: float) -> int:
             )
 
 
-def must_not_be_lost(log: Log, settings: Settings) -> None:
-    """Raises Refused where there is work in the outputs but the group's positions are lost."""
-    check_positions(log, settings, log.group_positions())
-
-
-def check_positions(log: Log, settings: Settings, positions: Positions) -> None:
-    """As `must_not_be_lost`, for positions that were read already."""
+def must_not_be_lost(log: Log, settings: Settings, positions: Positions) -> None:
+    """Raises Refused where the outputs hold work but the group's position is lost."""
     for p, position in positions.items():
         if position is None and any(newest_record(log, topic, p) is not None for topic in _WORK):
             raise Refused(

@@ -159,11 +159,7 @@ class Metrics:
         """A message was logged; levels that only a library knows count as `debug`."""
         self._of.messages.labels(level if level in get_args(Level) else "debug").inc()
 
-    def exposition(self) -> bytes:
-        """The page in Prometheus text format."""
-        return self.page("")[0]
-
-    def page(self, accept: str) -> tuple[bytes, str]:
+    def page(self, accept: str = "") -> tuple[bytes, str]:
         """The page and its content type: Prometheus text, or OpenMetrics where `accept` asks for it."""
         try:
             encode, content_type = choose_encoder(accept)
