@@ -1,4 +1,4 @@
-"""Whether the worker lives and whether it is ready, judged by what it finishes, never by an open port.
+"""Whether the worker is live and whether it is ready, judged by the work it finishes, never by an open port.
 
 - Not live: the loop has been silent for longer than the group allows, or records wait in a partition on which
   no step was completed for `stalled_after_s`. A restart may help.
@@ -39,13 +39,13 @@ class PartitionVitals:
 
 @dataclass(frozen=True, slots=True)
 class Vitals:
-    """What the loop last said about itself."""
+    """What the loop last reported."""
 
     phase: events.Phase
     reachable: bool
     """Whether the log answers."""
     beat_s: float
-    """When the loop last came round, on the monotonic clock."""
+    """When the loop last reported an event, on the monotonic clock."""
     partitions: Mapping[int, PartitionVitals] = field(default_factory=dict)
 
 
@@ -61,7 +61,7 @@ class PartitionHealth:
 
 @dataclass(frozen=True, slots=True)
 class Health:
-    """The judgement, and what it is based on."""
+    """Whether the worker is live and ready, and the reasons."""
 
     live: bool
     ready: bool
@@ -77,7 +77,7 @@ class Health:
 
 
 def judge(vitals: Vitals, now_s: float, limits: HealthLimits) -> Health:
-    """The health at `now_s` (monotonic) of a worker that last said `vitals`."""
+    """The health at `now_s` (monotonic) of a worker that last reported `vitals`."""
     silence_s = max(0.0, now_s - vitals.beat_s)
     partitions = [
         PartitionHealth(p, each.lag, round(max(0.0, now_s - each.progress_s), 3) if each.lag > 0 else 0.0)
@@ -107,10 +107,10 @@ def judge(vitals: Vitals, now_s: float, limits: HealthLimits) -> Health:
 
 
 class Heartbeat:
-    """What the loop last said about itself: an observer of the loop, read by the HTTP threads; safe for both.
+    """What the loop last reported: an observer of the loop, which the HTTP threads may read at any time.
 
-    Every event is a beat. While the loop restores or waits for a commit there is none: these have limits of
-    their own.
+    Every event is a beat. While the loop restores or waits for a commit there are no beats: these have limits
+    of their own.
     """
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
@@ -152,7 +152,7 @@ class Heartbeat:
                     self._wait(waiting, now_s)
 
     def vitals(self) -> Vitals:
-        """All of it, at one moment."""
+        """A consistent copy of everything."""
         with self._lock:
             return Vitals(self._phase, self._reachable, self._beat_s, dict(self._partitions))
 

@@ -38,10 +38,10 @@ _log = structlog.get_logger(__name__)
 @contextmanager
 def stop_on_signals() -> Iterator[threading.Event]:
     """An event that SIGTERM or SIGINT sets. A second signal ends the process at once, and so does a drain
-    that takes longer than 10 s: nothing is lost, the log is the truth.
+    that takes longer than 10 s: no result is lost, the log has them all.
 
-    A thread of its own receives the signals: Python's handlers would wait while the main thread is inside a
-    library, such as sqlite waiting for its lock.
+    A separate thread receives the signals: Python's handlers would wait while the main thread is inside a
+    library, for example while sqlite waits for its lock.
     """
     stop = threading.Event()
     waking, woken = socket.socketpair()
@@ -79,7 +79,7 @@ def stop_on_signals() -> Iterator[threading.Event]:
 
 
 def _ignore(number: int, frame: FrameType | None) -> None:
-    """The watching thread has its wake-up byte already; without a handler none would be written."""
+    """Does nothing: the watching thread gets a wake-up byte, which is written only if there is a handler."""
 
 
 def work(
@@ -98,8 +98,8 @@ def work(
     """Run one worker until `stopping(idle)`, with its pages and checkpoints; then return it.
 
     `next_free`: if the address is busy, take the next free port; `serving` is called with the URL. `stepped`
-    is called with what is held whenever something was committed, and all of it is. Raises what `Worker.run`
-    raises, AddressError, TlsError and CheckpointError.
+    is called with the worker's state each time steps were committed and no other is under way. Raises what
+    `Worker.run` raises, AddressError, TlsError and CheckpointError.
     """
     slot = settings.worker.slot or socket.getfqdn()
     classes = [spelled(value) for value in (settings.labels.positive, settings.labels.negative)]

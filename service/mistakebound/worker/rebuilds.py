@@ -26,7 +26,7 @@ class Rebuilds:
         self._fenced_s: float | None = None
 
     def refuse_fenced_again(self, error: Exception) -> None:
-        """Raises `error` when it is the second of its kind within a minute: another process works in our slot."""
+        """Raises `error` if the worker was fenced less than a minute ago: another process works in our slot."""
         now, before_s = self._clock(), self._fenced_s
         if before_s is not None and now - before_s < FENCED_AGAIN_S:
             raise error
@@ -35,7 +35,7 @@ class Rebuilds:
     def count(self, error: Exception) -> float:
         """One more rebuild, because of `error`; returns how long to rest first, in s. Raises GaveUp.
 
-        When a broker restarts, everything fails at once; that must not use the rebuilds up within a second.
+        When a broker restarts, everything fails at once; that must not use up the rebuilds within a second.
         """
         now = self._clock()
         self._times.append(now)

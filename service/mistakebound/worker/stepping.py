@@ -1,7 +1,7 @@
-"""Steps and their transactions, one after another; each step but the first is made during another's commit.
+"""Steps and their transactions, one after another; while one step is committed, the next is made.
 
-A step's transaction begins after that of the step before it is committed. If the group has moved on, the step
-is taken back, and first the one that was made ahead of it. Nothing observes a step before it is committed.
+A step's transaction begins after the previous step's is committed. If the group has moved on, the step is
+taken back, and before it the step that was made ahead. No observer sees a step before it is committed.
 """
 
 import time
@@ -17,7 +17,7 @@ from mistakebound.worker.assignment import WorkerState
 from mistakebound.worker.input_buffer import InputBuffer
 
 CHAIN = 16
-"""Most steps in one chain. No other is made during the commit of the last one."""
+"""Most steps in one chain. During the commit of its last step no other is made."""
 
 
 class _Made(NamedTuple):
@@ -27,7 +27,7 @@ class _Made(NamedTuple):
 
 
 class Stepping:
-    """One session's steps. The session is used by one thread at a time: this one's, or that of the commits."""
+    """One session's steps. One thread at a time uses the session: the loop's, or the one that commits."""
 
     def __init__(
         self,
@@ -46,10 +46,10 @@ class Stepping:
         self._observers, self._explain, self._stopping = observers, explain, stopping
 
     def chain(self, held: WorkerState, longest: int) -> int:
-        """Make steps while there is something to take, at most `longest`; returns how many were committed.
+        """Make at most `longest` steps while there is input; return how many were committed.
 
-        Afterwards nothing is held that is not committed: when the group moves on, what was made is taken
-        back. After Fenced, TransactionFailed and Unreachable what is held is of no use.
+        Afterwards everything in `held` is committed: when the group moves on, steps that were made are taken
+        back. After Fenced, TransactionFailed and Unreachable, `held` must be thrown away.
         """
         made = self._step(held, self._buffer.drained())
         steps = 0
@@ -80,7 +80,7 @@ class Stepping:
         return None if made is None else _Made(made, began_s)
 
     def _step_ahead(self, held: WorkerState) -> _Made | None:
-        """Only a full step, for which the session need not be asked whether anything is drained."""
+        """Only a full step: for it the session need not be asked which inputs are drained."""
         if self._buffer.merge.ready() < self._most or self._stopping(False):
             return None
         return self._step(held, ())
@@ -90,7 +90,7 @@ class Stepping:
             held.state.rollback(made.step.partitions)
 
     def _wait_for_end(self, sent: Future[Receipt], opened_s: float) -> Receipt:
-        """What the commit returns or raises; the log has its own limit for that."""
+        """What the commit returns or raises; the log limits how long it may take."""
         result: events.TransactionResult = "failed"
         try:
             receipt = sent.result()

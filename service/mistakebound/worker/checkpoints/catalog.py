@@ -1,11 +1,12 @@
 """The checkpoints of a group in a store: their names, which are kept, which are read.
 
-1. The two newest of a slot are kept; the newest valid one wins.
+1. The two newest checkpoints of a slot are kept; the newest valid one is used.
 2. A checkpoint that is truncated, corrupt or foreign is set aside as `*.rejected` with a warning, and the
-   next is tried. Losing all of them loses nothing: a checkpoint only saves folding the log.
-3. Workers of other groups and slots may share the store. Those of the same group may be read by a worker
-   that takes a partition over; nobody deletes or renames another slot's.
-4. Two processes that write as one slot, such as a predecessor that woke up, never replace each other's.
+   next is tried. Losing all of them loses no result: a checkpoint only saves folding the log.
+3. Workers of other groups and slots may share the store. A worker that takes a partition over may read the
+   checkpoints of its group's other slots, but never deletes or renames them.
+4. Two processes that write as one slot, such as a predecessor that woke up, never replace each other's
+   checkpoints.
 
 Not guaranteed: protection against someone who may write to the store. (Nothing is ever unpickled.)
 """
@@ -96,9 +97,9 @@ class Catalog:
         return StoredCheckpoint(name, payload, summary, written_at_s)
 
     def valid(self) -> Iterator[StoredCheckpoint]:
-        """This slot's valid ones, newest first; what is not valid is set aside on the way.
+        """This slot's valid checkpoints, newest first; those that are not valid are set aside on the way.
 
-        A caller that cannot use what it gets calls `set_aside` and takes the next. Raises CheckpointError
+        A caller that cannot use one calls `set_aside` and takes the next. Raises CheckpointError
         when the store cannot be read.
         """
         for name in self.names():
@@ -124,7 +125,7 @@ class Catalog:
     def set_aside(self, name: str, reason: str) -> None:
         """Rename a checkpoint that cannot be used to `*.rejected`, so that it is kept but not tried again.
 
-        Another slot's stays where it is: only its own writer may do that.
+        Another slot's checkpoint stays where it is: only its own writer may rename it.
         """
         path, aside = self.store.where(name), name + REJECTED
         if not name.startswith(self._own):

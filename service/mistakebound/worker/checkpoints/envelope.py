@@ -23,11 +23,11 @@ class Content(NamedTuple):
 
     payload: bytes
     summary: Mapping[str, Any]
-    """What the writer wanted to be readable without the payload."""
+    """What can be read without the payload."""
 
 
 def head(payload: bytes, summary: Mapping[str, Any]) -> bytes:
-    """What goes before the payload. Raises TypeError or ValueError if `summary` is not JSON."""
+    """The bytes before the payload. Raises TypeError or ValueError if `summary` is not JSON."""
     header = {"sha256": hashlib.sha256(payload).hexdigest(), "length": len(payload), "summary": summary}
     return MAGIC + json.dumps(header, sort_keys=True, allow_nan=False).encode() + b"\n"
 

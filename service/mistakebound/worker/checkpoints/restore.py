@@ -1,9 +1,10 @@
 """What a worker may start from instead of the log: its own checkpoints, and those of the group's other slots.
 
-1. Nothing here is trusted: the log is read on from where a checkpoint ends, and what does not fit is left
-   alone.
-2. A partition that comes from another worker brings its ledger along, where both use one store.
-3. A store that is away, slow or full of rubbish costs time, within its timeouts, but nothing else.
+1. Nothing here is trusted: the log is read on from where a checkpoint ends, and a checkpoint that does not
+   fit the log is not used.
+2. For a partition that comes from another worker, its ledger is read from that worker's checkpoint, where
+   both use one store.
+3. A store that is away, slow or full of rubbish costs only time, within its timeouts.
 """
 
 import time
@@ -87,7 +88,7 @@ class Restore:
             self._report_unreadable(error)
 
     def _heads(self, catalog: Catalog, began: float) -> Iterator[Head]:
-        """As many as can be read in the time that one call may take."""
+        """As many heads as can be read in the time that one call may take."""
         for found in catalog.heads():
             yield found
             if time.monotonic() - began > self._settings.checkpoint.timeout.total_seconds():
@@ -95,7 +96,7 @@ class Restore:
                 return
 
     def _farther(self, heads: list[Head]) -> str | None:
-        """Another slot's model that is worth more than our own."""
+        """The name of another slot's checkpoint whose model is ahead of our own by enough; None without one."""
         own = max((_version(each) for each in heads if each.own), default=(0, 0))
         others = [(*_version(each), each.name) for each in heads if not each.own]
         epoch, updates, name = max(others, default=(0, 0, ""))
@@ -122,7 +123,7 @@ class Restore:
 
 
 def summary_of(checkpoint: Checkpoint) -> dict[str, Any]:
-    """What other workers read of a checkpoint before they read it whole."""
+    """The part of a checkpoint that other workers read before they read all of it."""
     return {
         "epoch": checkpoint.model.epoch,
         "updates": checkpoint.model.updates,
@@ -141,7 +142,7 @@ def topic_ids(log: Log) -> dict[str, str]:
 
 
 def _version(found: Head) -> tuple[int, int]:
-    """(epoch, updates folded) as the summary says. It only decides what is read first."""
+    """(epoch, updates folded) according to the summary, which only decides what is read first."""
     match found.summary:
         case {"epoch": int(epoch), "updates": [*counts]} if all(isinstance(each, int) for each in counts):
             return epoch, sum(counts)
@@ -149,7 +150,7 @@ def _version(found: Head) -> tuple[int, int]:
 
 
 def _choose(heads: Iterator[Head], starts: Mapping[int, Start]) -> dict[str, set[int]]:
-    """The checkpoints to read -> the partitions to take from each: for each partition the one that is furthest on."""
+    """Checkpoint to read -> the partitions to take from it. Each partition comes from the one that saves most reading."""
     best: dict[int, tuple[int, str]] = {}
     for found in heads:
         ledgers: object = found.summary.get("ledgers")

@@ -18,16 +18,17 @@ from mistakebound.worker.events import Event, Settled, StepCommitted
 from mistakebound.worker.metrics.metrics import Metrics
 
 FINISH_S = 4.0
-"""How long a drain waits for the store: less than the drain itself is given."""
+"""How long a drain waits for the store; less than the time the drain has."""
 
 _log = structlog.get_logger(__name__)
 
 
 class CheckpointSchedule:
-    """Writes after enough updates, or enough time with any step in it; at most one is lost, and only time.
+    """Writes after enough updates, or after enough time if any step was made in it.
 
-    It observes the loop. What it writes is taken between two steps; writing it is another thread's work. A
-    store that can no longer be written to is a warning and a metric, not the end of the work.
+    It observes the loop. The content is taken between two steps and written by another thread. A store that
+    can no longer be written to causes a warning and a metric, and the work goes on: losing a checkpoint costs
+    only time.
     """
 
     def __init__(self, log: Log, settings: Settings, slot: str, metrics: Metrics) -> None:
@@ -36,9 +37,8 @@ class CheckpointSchedule:
         self._catalog: Catalog | None = None
         self._writing: Future[Written] | None = None
         self._being_written = (0, 0)
-        """Updates and steps that are new in the one being written."""
-        self._updates = 0
-        self._steps = 0
+        """Updates and steps that are new in the checkpoint being written."""
+        self._updates = self._steps = 0
         self._failing = False
         self._began_s = time.monotonic()
         rules = settings.checkpoint
@@ -64,7 +64,7 @@ class CheckpointSchedule:
                     self._begin(held)
 
     def finish(self, held: WorkerState | None) -> None:
-        """Write one, if anything happened since the last, and wait for it: 4 s at most."""
+        """Write a checkpoint, if any step was made since the last, and wait for it for at most 4 s."""
         deadline = time.monotonic() + FINISH_S
         self._collect(FINISH_S)
         if self._writing is None:
@@ -83,7 +83,7 @@ class CheckpointSchedule:
         self._writing = begin_write(self._catalog, encode_checkpoint(made), summary_of(made))
 
     def _collect(self, wait_s: float) -> None:
-        """See how the write under way has ended, if it has."""
+        """Take note of how the write under way ended, if it ended within `wait_s`."""
         writing = self._writing
         if writing is None or not wait([writing], wait_s).done:
             return
@@ -93,7 +93,9 @@ class CheckpointSchedule:
         except CheckpointError as error:
             _log.warning("checkpoint_failed", error=str(error))
             self._metrics.checkpoint_failed()
-            self._failing = True  # the next attempt waits its time, whatever the updates
+            self._failing = (
+                True  # the next attempt waits for `checkpoint.every`, however many updates there are
+            )
             return
         self._failing = False
         updates, steps = self._being_written

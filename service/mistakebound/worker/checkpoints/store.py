@@ -18,11 +18,11 @@ class CheckpointError(Exception):
 class CheckpointStore(Protocol):
     """A flat set of names with their bytes. Methods may be called from several threads.
 
-    1. What is under a name is whole, and durable when `create` returns.
-    2. A name is created once: whoever comes second gets an error, whichever process or machine it is.
-    3. Each call ends: as soon as the file system answers, or within the timeout of an object store.
+    1. The bytes under a name are whole, and durable when `create` returns.
+    2. A name is created once: the second to try gets an error, on whichever process or machine.
+    3. Each call ends: when the file system answers, or within the timeout of an object store.
 
-    All raise CheckpointError when the store itself is the trouble.
+    All raise CheckpointError when the store itself is at fault.
     """
 
     def prepare(self) -> None:
@@ -32,7 +32,7 @@ class CheckpointStore(Protocol):
         """Write something and delete it again."""
 
     def names(self) -> list[str]:
-        """All that end in `.checkpoint`, in order; empty where there is no such folder or prefix yet."""
+        """All names that end in `.checkpoint`, sorted; empty where the folder or prefix does not exist yet."""
 
     def beginning(self, name: str, length: int) -> bytes:
         """At most the first `length` bytes. Raises FileNotFoundError, or OSError for this name alone."""
@@ -47,16 +47,16 @@ class CheckpointStore(Protocol):
         """Write both, one after the other, under a new name. Raises FileExistsError where it is taken."""
 
     def delete(self, name: str) -> None:
-        """Delete it; a missing name is no error."""
+        """Delete a name; a missing one is no error."""
 
     def rename(self, name: str, to: str) -> None:
-        """Move it. Raises FileNotFoundError, or OSError for this name alone."""
+        """Rename. Raises FileNotFoundError, or OSError for this name alone."""
 
     def sweep(self) -> None:
         """Delete what writers left half-written when they died."""
 
     def where(self, name: str = "") -> str:
-        """The store, or what is in it, as people name it."""
+        """The store, or a name in it, as a path or URL for people."""
 
 
 class Place(NamedTuple):

@@ -1,4 +1,4 @@
-"""What happened lately, in buckets that get coarser with age: bounded, and empty when the process starts.
+"""Recent counts, in buckets that get coarser with age: bounded, and empty when the process starts.
 
 Three rings of buckets: 2 s for the last ten minutes, a minute for three hours, ten minutes for two days. Each
 ring sees every count, so none is derived from another. A bucket in which nothing happened is left out.
@@ -38,7 +38,7 @@ class _Ring:
 
 
 class RecentHistory:
-    """The three rings, written and read by one thread; what it hands out is never changed."""
+    """The three rings, written and read by one thread; the histories it returns are never changed."""
 
     def __init__(self) -> None:
         self._rings = [_Ring(seconds, kept) for seconds, kept in RINGS]

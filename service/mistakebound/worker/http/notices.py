@@ -1,6 +1,6 @@
 """What a person should know at once, one sentence each.
 
-The worst comes first. All of it can be seen in the numbers too; nothing here changes what the worker does.
+The worst comes first. The numbers show the same; nothing here changes what the worker does.
 """
 
 from collections.abc import Iterator, Sequence
@@ -13,7 +13,7 @@ from mistakebound.worker.health import Health
 from mistakebound.worker.http.history import since
 
 RECENT_S = ((0, 10), (0, 60), (1, 1_800))
-"""(ring, its newest seconds), compared with all that came before: fast streams show a drift sooner."""
+"""(ring, its newest seconds), compared with everything before them: fast streams show a drift sooner."""
 ENOUGH = 20
 """Labels that a comparison needs on each side."""
 SIGMAS = 5.0
@@ -68,7 +68,7 @@ def _bounds(bounds: Sequence[Bound], declared: float | None, most: float | None)
 
 
 def _drifts(history: Sequence[History], now_s: float) -> Iterator[Notice]:
-    """More mistakes than the earlier rate makes likely: by five standard deviations, and two on top."""
+    """More mistakes than the earlier rate makes likely, by five standard deviations and two mistakes."""
     for ring, recent_s in RECENT_S:
         _, labelled, mistakes = since(history[ring], now_s - recent_s)
         _, whole, whole_mistakes = since(history[ring], 0)
@@ -87,7 +87,7 @@ def _drifts(history: Sequence[History], now_s: float) -> Iterator[Notice]:
 def _labels(
     partitions: Sequence[PartitionStatus], history: Sequence[History], started_s: float, now_s: float
 ) -> Iterator[Notice]:
-    """Whether labels stopped, or never came: the second may only mean that they are late."""
+    """Whether labels stopped, or never came. If they never came, they may only be late."""
     ends = (one.at[index] + one.seconds for one in history if (index := _last(one.labelled)) is not None)
     ended_s = next(ends, None)  # by the finest ring that still knows a label
     last_s = started_s if ended_s is None else min(ended_s, now_s)
@@ -118,7 +118,7 @@ def _checkpoint(checkpoint: CheckpointStatus | None) -> Iterator[Notice]:
 
 
 def duration(seconds: float) -> str:
-    """As a person says it, in one unit."""
+    """As a person would say it, in one unit."""
     for unit, length in (("d", 86_400), ("h", 3_600), ("min", 60)):
         if seconds >= 2 * length:
             return f"{seconds / length:.0f} {unit}"

@@ -1,7 +1,7 @@
 """The status page at `/`, and the same as JSON at `/api/status`: one worker, its own partitions.
 
-Everything comes from the newest snapshot of the loop, the metrics and the judgement of its health; the loop
-never waits for a request. The page is static: its script asks `/api/status` every two seconds.
+Everything comes from the newest snapshot of the loop, the metrics and the worker's health; the loop never
+waits for a request. The page is static: its script asks `/api/status` every two seconds.
 """
 
 import time

@@ -2,7 +2,7 @@
 
 1. An open port proves nothing: `/healthz` and `/readyz` answer 200 or 503 as `health` judges.
 2. GET and HEAD of these three paths and of the pages, one request per connection; all else is refused.
-3. A peer can tie up neither memory nor threads: heads up to 8 KiB within 5 s, 16 connections at once.
+3. No peer can tie up memory or threads: request heads of at most 8 KiB within 5 s, 16 connections at once.
 4. A browser may load only what comes from here; no other site may frame a page or read it. On a loopback
    address, pages are served only under names of this machine: a site whose name was pointed at 127.0.0.1
    (DNS rebinding) gets no page.
@@ -139,7 +139,7 @@ class Server(socketserver.ThreadingTCPServer):
 
     @property
     def url(self) -> str:
-        """Where to look, up to the path."""
+        """The URL, without a path."""
         return f"{'http' if self.tls is None else 'https'}://{self.address}"
 
     def close(self) -> None:

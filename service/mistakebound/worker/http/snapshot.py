@@ -1,7 +1,7 @@
 """What the page shows of the loop: a snapshot that is replaced between two steps, and never changed.
 
-HTTP threads read the newest snapshot and nothing that the loop works on. Taking one costs a pass over the
-partitions and the rings, whatever the model's size, and is done twice a second at most.
+HTTP threads read the newest snapshot and no state that the loop changes. Taking a snapshot costs a pass over
+the partitions and the rings, whatever the model's size, and is done at most twice a second.
 """
 
 import time
@@ -23,7 +23,7 @@ from mistakebound.worker.metrics.model_insight import Learned
 
 EVERY_S = 0.5
 TERMS_PER_S = 5_000
-"""Scores of single features that may be computed to explain mistakes: less than a hundredth of the time."""
+"""Scores of single features that may be computed to explain mistakes; takes under a hundredth of the time."""
 KEPT = 10
 """Mistakes kept."""
 
@@ -46,7 +46,7 @@ class Snapshot:
 
 
 class Snapshots:
-    """Takes them: an observer of the loop. `newest` may be read in any thread."""
+    """Takes the snapshots: an observer of the loop. `newest` may be read in any thread."""
 
     def __init__(
         self,
@@ -67,7 +67,7 @@ class Snapshots:
         self.newest = self._take(None, None)
 
     def allowance(self) -> int:
-        """How many scores the next step may take to explain mistakes; they come back with time."""
+        """How many scores the next step may compute to explain mistakes; the allowance refills with time."""
         now_s = self._clock()
         gained = max(0.0, now_s - self._allowed_s) * TERMS_PER_S
         self._allowed_s, self._allowed = now_s, min(MOST_TERMS, self._allowed + gained)
@@ -87,7 +87,7 @@ class Snapshots:
                     if learned is not self._learned:
                         self._learned, self._measured_at = learned, self._clock()
                     self.newest = self._take(held.state, held.fold)
-            case StateDropped():  # what happened since the process began is kept
+            case StateDropped():  # the history since the process began is kept
                 self._learned = self._measured_at = None
                 self.newest = self._take(None, None)
 

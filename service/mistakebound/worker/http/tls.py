@@ -1,12 +1,12 @@
-"""TLS for what is served over HTTP: which certificate we show, and who may read.
+"""TLS for the HTTP server: which certificate it shows, and who may read.
 
 Guarantees:
 
 1. TLS 1.2 or newer. A handshake is bounded in time and happens in the connection's own thread.
 2. With `http.tls_client_authority`, only clients with a certificate of that authority see more than the
-   probes; a wrong certificate gets nothing at all. Probes need none: a kubelet has none to show.
-3. Files that changed are read again at the next connection; while they do not fit together, because they are
-   just being replaced, the previous ones stay in use.
+   probes; a client with a wrong certificate sees nothing. Probes need no certificate: a kubelet has none.
+3. Files that changed are read again at the next connection. While they do not fit together, because they are
+   being replaced, the previous ones stay in use.
 """
 
 import re
@@ -30,7 +30,7 @@ class TlsError(Exception):
 
 
 def tls_of(http: HttpSettings) -> "Tls | None":
-    """What the settings ask for; None for plain HTTP. Raises TlsError."""
+    """TLS as the settings ask for it; None for plain HTTP. Raises TlsError."""
     if http.tls_certificate is not None:
         return Tls(http.tls_certificate, http.tls_key, http.tls_client_authority)
     for name in ("tls_key", "tls_client_authority"):
@@ -87,7 +87,7 @@ class Tls:
         if self._key is not None:
             _check_readable("tls_key", self._key)
         try:
-            # With a password of our own, however wrong: else OpenSSL would ask for one on the terminal.
+            # With some password, even a wrong one: else OpenSSL would ask for one on the terminal.
             context.load_cert_chain(self._certificate, self._key, lambda: "")
         except (ssl.SSLError, ValueError) as error:
             if getattr(error, "reason", "") == "KEY_VALUES_MISMATCH":

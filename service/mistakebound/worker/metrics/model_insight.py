@@ -1,7 +1,7 @@
-"""What the theorems say of the served model, and what it says itself, measured every few seconds.
+"""What the theorems say of the served model, and its largest weights, measured every few seconds.
 
-It costs a pass over the weights, so it is done while nothing waits for it, and never takes more than a small
-part of the worker's time.
+Measuring costs a pass over the weights, so it is done between steps and never takes more than a small part
+of the worker's time.
 """
 
 import time
@@ -26,7 +26,7 @@ SHARE = 0.05
 TOP = 12
 """Weights kept by name."""
 MOST_DIGESTED = 100_000
-"""Names that a digest is made of here; it sorts them, and the work waits for it."""
+"""With more features no digest is made here: it sorts their names while the work waits."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +42,7 @@ class Learned:
 
 
 class ModelInsight:
-    """One worker's view of its model, an observer of its loop: most of what it is shown costs it nothing."""
+    """One worker's view of its model: an observer of the loop, for which most events cost nothing."""
 
     def __init__(self, metrics: Metrics, clock: Callable[[], float] = time.monotonic) -> None:
         """`clock` is monotonic, in s."""
@@ -53,7 +53,7 @@ class ModelInsight:
         """As last measured; replaced, never changed."""
 
     def observe(self, event: Event) -> None:
-        """Measure what is held, if it is time; forget what is dropped."""
+        """Measure the state, if it is time; forget it when it is dropped."""
         match event:
             case Settled(held=held):
                 self.measure(held.state)
@@ -84,7 +84,7 @@ class ModelInsight:
         self._next_s = began + max(EVERY_S, took / SHARE)
 
     def forget(self) -> None:
-        """Nothing is served: what was said of the model is taken back."""
+        """No model is served: take its figures off the page."""
         self._next_s, self._seen, self.learned = -inf, None, None
         self._metrics.bounds(())
         self._metrics.margin(None, None, None)
