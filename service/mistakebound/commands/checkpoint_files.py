@@ -27,6 +27,6 @@ def read_checkpoint(file: str) -> Checkpoint:
     except OSError as error:
         raise CommandError(f"{file} cannot be read: {error.strerror or error}") from None
     try:
-        return decode_checkpoint(parse(content).payload)
+        return decode_checkpoint(parse(content))
     except InvalidCheckpointError as error:
         raise BadSnapshot(str(error)) from None

@@ -1,6 +1,6 @@
 """What a worker does when partitions become its own: committed positions, then the logs, then work.
 
-1. Committed positions first: the answer waits until the previous owner's transaction has ended.
+1. Committed positions first: the broker answers only once the previous owner's transaction has ended.
 2. Then `updates` of all partitions up to the high watermark, from a checkpoint or from the start.
 3. Then `predictions` and `outcomes` of each partition from the recovery point (or a checkpoint, its previous
    owner's too) to the high watermark. A ledger that is already held is kept only if the committed position is
@@ -34,7 +34,7 @@ _log = structlog.get_logger(__name__)
 
 @dataclass(slots=True)
 class WorkerState:
-    """All that a worker holds, and keeps from one assignment to the next."""
+    """Everything that a worker holds, and keeps from one assignment to the next."""
 
     state: State
     fold: Fold
@@ -64,7 +64,7 @@ Borrow = Callable[[Mapping[int, Start]], Mapping[int, Frozen]]
 def fold_updates(log: Log, settings: Settings, checkpoint: Checkpoint | None) -> Fold:
     """Fold all `updates` to the high watermark, under the settings of the newest epoch.
 
-    Raises Refused (also where these are not `settings`), BadLog, BadSnapshot, Unreachable.
+    Raises Refused (also if these differ from `settings`), BadLog, BadSnapshot, Unreachable.
     """
     partitions = log.partitions
     fold = Fold(settings, partitions, checkpoint.epochs if checkpoint is not None else ())
@@ -88,7 +88,7 @@ def catch_up(log: Log, fold: Fold) -> bool:
 
 
 def _starts(log: Log) -> list[int]:
-    """Where each partition of `updates` starts. Raises Refused when its first records were deleted."""
+    """Where each partition of `updates` starts. Raises Refused if first records were deleted."""
     starts = [log.low_watermark("updates", p) for p in range(log.partitions)]
     for p, start in enumerate(starts):
         if start > 0:
@@ -166,7 +166,7 @@ def _start(position: Position, frozen: Frozen | None) -> Start:
 def _rebuild_borrowed(
     log: Log, settings: Settings, partition: int, position: Position, frozen: Frozen | None, model: Model
 ) -> Ledger | None:
-    """The ledger from another slot's checkpoint; None without one, or where the log says otherwise."""
+    """The ledger from another slot's checkpoint; None without one, or if it does not fit the log."""
     if frozen is None:
         return None
     try:
@@ -208,7 +208,7 @@ def _rebuild_ledger(
 
 
 def _begin_ledger(log: Log, settings: Settings, partition: int, *, committed_none_hint: bool) -> Ledger:
-    """The ledger of a partition that the group has never committed. Raises Refused where its outputs hold work."""
+    """The ledger of a partition for which the group has no position. Raises Refused if its outputs hold work."""
     for topic in ("predictions", "outcomes"):
         if newest_record(log, topic, partition) is not None:
             hint = "; start with --resume-from-outcomes to go on from there" if committed_none_hint else ""

@@ -229,7 +229,7 @@ def test_a_flipped_bit_in_a_checkpoint_is_told() -> None:
     assert "SHA-256" in result.stdout
 
     path.write_bytes(whole)
-    found = decode_checkpoint(parse(whole).payload)
+    found = decode_checkpoint(parse(whole))
     row = found.model.state["theta"][0]
     name = random.Random(1).choice(sorted(row))
     row[name] += 2**-40

@@ -46,7 +46,6 @@ class StoredCheckpoint:
 
     name: str
     payload: bytes
-    summary: Mapping[str, Any]
     written_at_s: float
 
 
@@ -93,8 +92,7 @@ class Catalog:
     def read(self, name: str) -> StoredCheckpoint:
         """Raises InvalidCheckpointError, FileNotFoundError, OSError, CheckpointError."""
         content, written_at_s = self.store.read(name)
-        payload, summary = parse(content)
-        return StoredCheckpoint(name, payload, summary, written_at_s)
+        return StoredCheckpoint(name, parse(content), written_at_s)
 
     def valid(self) -> Iterator[StoredCheckpoint]:
         """This slot's valid checkpoints, newest first; those that are not valid are set aside on the way.

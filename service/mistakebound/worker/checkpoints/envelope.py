@@ -8,7 +8,7 @@ checksum: the summary may decide what is read, never what is believed.
 import hashlib
 import json
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
 MAGIC = b"mistakebound-checkpoint 1\n"
 MOST_HEAD_BYTES = 1_048_576
@@ -18,22 +18,14 @@ class InvalidCheckpointError(Exception):
     """These bytes are not a whole checkpoint. The text says what is wrong with them."""
 
 
-class Content(NamedTuple):
-    """A whole checkpoint, its checksum verified."""
-
-    payload: bytes
-    summary: Mapping[str, Any]
-    """What can be read without the payload."""
-
-
 def head(payload: bytes, summary: Mapping[str, Any]) -> bytes:
     """The bytes before the payload. Raises TypeError or ValueError if `summary` is not JSON."""
     header = {"sha256": hashlib.sha256(payload).hexdigest(), "length": len(payload), "summary": summary}
     return MAGIC + json.dumps(header, sort_keys=True, allow_nan=False).encode() + b"\n"
 
 
-def parse(content: bytes) -> Content:
-    """Raises InvalidCheckpointError."""
+def parse(content: bytes) -> bytes:
+    """The payload, its checksum verified. Raises InvalidCheckpointError."""
     header, begins = _header(content)
     payload = content[begins:]
     if len(payload) != header["length"]:
@@ -42,7 +34,7 @@ def parse(content: bytes) -> Content:
         )
     if hashlib.sha256(payload).hexdigest() != header["sha256"]:
         raise InvalidCheckpointError("its payload does not have the SHA-256 that its header says")
-    return Content(payload, header["summary"])
+    return payload
 
 
 def summary_of(beginning: bytes) -> Mapping[str, Any]:

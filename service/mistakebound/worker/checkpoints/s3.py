@@ -10,7 +10,7 @@ import os
 import uuid
 from collections.abc import Callable, Mapping
 from datetime import timedelta
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import obstore
 from obstore.exceptions import AlreadyExistsError, BaseError, GenericError
@@ -124,5 +124,4 @@ def _unencrypted(environment: Mapping[str, str]) -> bool:
 
 def _first_line(error: Exception) -> str:
     """The first line of what the library says. The rest repeats it for programmers, or is the store's page."""
-    text: Any = str(error).split("\n", 1)[0]
-    return str(text).split(": <", 1)[0][:MOST_CHARACTERS].rstrip()
+    return str(error).split("\n", 1)[0].split(": <", 1)[0][:MOST_CHARACTERS].rstrip()

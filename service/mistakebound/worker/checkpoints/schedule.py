@@ -93,9 +93,7 @@ class CheckpointSchedule:
         except CheckpointError as error:
             _log.warning("checkpoint_failed", error=str(error))
             self._metrics.checkpoint_failed()
-            self._failing = (
-                True  # the next attempt waits for `checkpoint.every`, however many updates there are
-            )
+            self._failing = True  # the next attempt waits for `checkpoint.every`, whatever the updates
             return
         self._failing = False
         updates, steps = self._being_written

@@ -22,8 +22,8 @@ REST_S = 1.0
 
 
 def begin_first(log: Log, settings: Settings) -> None:
-    """Begin epoch 1 where `updates` holds no record. Raises Refused when others keep coming in between,
-    where topics are missing, or where `updates` was made again."""
+    """Begin epoch 1 if `updates` holds no record. Raises Refused when other workers keep coming in between,
+    when topics are missing, or when `updates` was created anew."""
     partitions = log.partitions
 
     def decide() -> Sequence[Outgoing]:
@@ -39,8 +39,8 @@ def begin_first(log: Log, settings: Settings) -> None:
         try:
             log.exclusively(decide)
         except Fenced:
-            # Another worker was quicker, or is still at it. Workers that start together would fence each
-            # other again and again if they all came back at the same moment.
+            # Another worker was quicker, or is still trying. Workers that start together would fence each
+            # other again and again if they all tried again at the same moment.
             time.sleep(random.uniform(0, REST_S))  # noqa: S311
     if not _begun(log):
         raise Refused(f"no epoch could be begun in {ATTEMPTS} attempts: other workers keep coming in between")
@@ -79,8 +79,8 @@ def newest_number(log: Log) -> int:
 
 
 def newest_epochs(log: Log) -> list[Epoch]:
-    """The epoch that a log is in and the one before it, newest first; fewer where there are fewer, or where
-    their records were deleted. Found by bisection, not by reading all. Raises BadLog, Unreachable."""
+    """The epoch that a log is in and the one before it, newest first, without those that do not exist or whose
+    records were deleted. Found by bisection, not by reading all records. Raises BadLog, Unreachable."""
     partition, newest = _newest(log)
     if newest is None:
         return []

@@ -1,8 +1,8 @@
 """The next epoch: what it would change, and how it begins, in one transaction that shuts out older work.
 
 The group's only member writes the epoch's record to every partition of `updates` and, in the same
-transaction, the positions as they are. A worker that was paused before is of an older generation: it
-cannot commit any more. Nothing is deleted; what the older epochs were stays in the log.
+transaction, the positions as they are. A worker that was paused before is of an older generation, so it
+cannot commit any more. Nothing is deleted; the older epochs stay in the log.
 """
 
 import time
@@ -31,28 +31,28 @@ Positions = Mapping[int, Position | None]
 
 @dataclass(frozen=True, slots=True)
 class History:
-    """What `updates` holds."""
+    """The epochs in `updates`."""
 
     epochs: Mapping[int, Epoch]
     updates: Mapping[int, Sequence[int]]
-    """Epoch -> how many updates of each partition it has."""
+    """Epoch -> its number of updates in each partition."""
 
     @property
     def newest(self) -> Epoch:
-        """The epoch that is going on."""
+        """The present epoch."""
         return self.epochs[max(self.epochs)]
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """The epoch that would begin, after which one."""
+    """The epoch that would begin, and what the log holds before it."""
 
     history: History
     begins: Epoch
 
     @property
     def follows(self) -> Epoch:
-        """The epoch that is going on now."""
+        """The present epoch, after which the new one would begin."""
         return self.history.newest
 
     @property
@@ -73,7 +73,7 @@ class Plan:
 
 
 def _counting(history: History, epoch: Epoch, own: Sequence[int]) -> dict[int, Sequence[int]]:
-    """Epoch -> how many of its updates count in `epoch`, which has `own`."""
+    """Epoch -> how many of its updates count in `epoch`, whose own updates are `own`."""
     counting: dict[int, Sequence[int]] = {epoch.epoch: own}
     base = epoch.base
     while base is not None:
@@ -83,7 +83,7 @@ def _counting(history: History, epoch: Epoch, own: Sequence[int]) -> dict[int, S
 
 
 def history(log: Log) -> History | None:
-    """Read all of `updates`; None where no epoch has begun. Raises Refused, BadLog, Unreachable."""
+    """Read all of `updates`; None if no epoch has begun. Raises Refused, BadLog, Unreachable."""
     epochs: dict[int, Epoch] = {}
     updates: dict[int, list[int]] = {}
     for p in range(log.partitions):
@@ -104,9 +104,9 @@ def history(log: Log) -> History | None:
 
 
 def planned(log: Log, settings: Settings, base: Base | None) -> Plan | None:
-    """The plan for an epoch of these settings; None where no epoch has begun yet, so that none can follow.
+    """The plan for an epoch of these settings; None if no epoch has begun yet, so that none can follow.
 
-    `base.epoch` 0 means the epoch that is going on. Raises Refused where it cannot be, BadLog, Unreachable.
+    `base.epoch` 0 means the present epoch. Raises Refused if it cannot begin; BadLog, Unreachable.
     """
     found = history(log)
     if found is None:
@@ -141,7 +141,7 @@ def _must_exist(base: Base, found: History, partitions: int) -> None:
 
 
 def _must_be_readable(log: Log, settings: Settings, plan: Plan) -> None:
-    """Fold what the epoch would start from, as each worker will."""
+    """Fold the updates that the epoch would start from, as each worker will."""
     base = plan.begins.base
     assert base is not None
     fold = Fold(settings, log.partitions, [*plan.history.epochs.values(), plan.begins])
@@ -236,13 +236,13 @@ def write(
     newest: Epoch,
     positions: Positions,
 ) -> None:
-    """Write records, of which the last begin the epoch `newest` after `follows`, with the positions unchanged."""
+    """Write the records, the last of which begin the epoch `newest` after `follows`; positions stay the same."""
     known = {p: position for p, position in positions.items() if position is not None}
     if known:
         session.commit(Transaction(records, known), generation)
         return
 
-    # No work yet, so there is no position to fence with; older generations must be shut out all the same.
+    # No work yet, so there is no position to fence with; still, older generations must be shut out.
     def decide() -> Sequence[Outgoing]:
         if session.poll(0.0).generation != generation:
             raise StaleGeneration("the group has moved on")

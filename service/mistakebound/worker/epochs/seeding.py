@@ -2,8 +2,8 @@
 
 One transaction of the group's only member holds the seed epoch's record, its updates (marked `seed`), the
 record of the epoch that goes on from them, and the positions as they are. So the next epoch's n, clock and
-tallies begin at zero, and no seed is ever counted as a mistake or as an update of the stream. Whoever folds
-the log, or is paused meanwhile, sees no more than a `reset` to a version. What was learned before stays.
+tallies begin at zero, and no seed is ever counted as a mistake or as an update of the stream. To a worker that
+folds the log, or was paused meanwhile, this looks like a `reset` to a version. What was learned before stays.
 """
 
 from collections.abc import Iterable, Sequence
@@ -34,7 +34,7 @@ class SeedPlan:
     seeds: Epoch
     begins: Epoch
     updates: Sequence[Sequence[Update]]
-    """Of each partition."""
+    """By partition."""
     labelled: int
     """Rows that were learned from, or predicted correctly already."""
     unread: int
@@ -51,7 +51,7 @@ class SeedPlan:
 
 
 def planned(log: Log, settings: Settings, rows: Iterable[Row]) -> SeedPlan:
-    """Learn from the rows, one by one and without delay, on top of what the log's model has learned already.
+    """Learn from the rows, one by one and without delay, on top of what the log's model has already learned.
 
     Raises Refused where the log's epoch has other settings; BadLog, Unreachable.
     """
@@ -99,7 +99,7 @@ def execute(log: Log, settings: Settings, plan: SeedPlan, wait_s: float) -> None
     def seed(session: Session, generation: int, positions: Positions, again: bool) -> None:
         now = history(log)
         if again and now is not None and now.newest == plan.begins:
-            return  # the attempt before was committed, only its answer was lost
+            return  # the previous attempt was committed, and only its answer was lost
         if now != plan.history:
             raise Refused(
                 "the model has learned, or an epoch has begun, since the seeds were made: stop all workers, "
