@@ -192,7 +192,7 @@ GUARDS: Mapping[str, Guard] = {
     ),
     "B6 a worker without its log is not ready": Guard(
         "service/mistakebound/worker/loop.py",
-        "        self._observers.observe(events.LogUnreachable())\n",
+        "        self._observe(events.LogUnreachable())\n",
         "",
         AWAY,
     ),

@@ -3,7 +3,7 @@
 from typing import Any
 
 from mistakebound.worker.assignment import WorkerState
-from mistakebound.worker.events import CommitHook, Event, Observers, PhaseEntered, PollReturned, Settled
+from mistakebound.worker.events import Event, PhaseEntered, PollReturned, Settled, after_commits, show_all
 
 
 class Noting:
@@ -17,10 +17,10 @@ class Noting:
 def test_each_event_goes_to_all_in_their_order() -> None:
     """So that one may rest on what another has made of the same event."""
     seen: list[tuple[str, Event]] = []
-    all_of_them = Observers(Noting("first", seen), Noting("second", seen))
+    show = show_all(Noting("first", seen).observe, Noting("second", seen).observe)
     events = (PhaseEntered("running"), PollReturned(1.0))
     for event in events:
-        all_of_them.observe(event)
+        show(event)
     assert seen == [(name, event) for event in events for name in ("first", "second")]
 
 
@@ -28,7 +28,7 @@ def test_a_commit_hook_is_called_only_when_something_was_committed() -> None:
     """Rounds in which nothing happened are not worth a line of progress."""
     held: Any = object()
     calls: list[WorkerState] = []
-    hook = CommitHook(calls.append)
+    show = after_commits(calls.append)
     for event in (Settled(held, 0), PollReturned(1.0), Settled(held, 3)):
-        hook.observe(event)
+        show(event)
     assert calls == [held]

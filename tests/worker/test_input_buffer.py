@@ -59,7 +59,7 @@ class Seen:
 def begun(session: Session, seen: Seen | None = None) -> InputBuffer:
     """A buffer that has taken over what its first poll gave it."""
     asked: Any = session
-    buffer = InputBuffer(asked, BATCH, seen or Seen())
+    buffer = InputBuffer(asked, BATCH, (seen or Seen()).observe)
     assert not buffer.fill(0.5)
     assert buffer.assigned is not None
     buffer.begin(buffer.assigned)
@@ -71,7 +71,7 @@ def test_the_first_poll_of_a_session_is_an_assignment() -> None:
     """Nothing is buffered, and the group is not polled again, before it is taken over."""
     session = Session((3, records(5)))
     asked: Any = session
-    buffer = InputBuffer(asked, BATCH, Seen())
+    buffer = InputBuffer(asked, BATCH, Seen().observe)
     assert not buffer.fill(0.5)
     assert not buffer.fill(0.5)
     assert (buffer.assigned, session.waits) == ((0,), [0.5])

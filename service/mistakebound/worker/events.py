@@ -6,7 +6,7 @@ an event and keeps no reference to `held`, which the next step changes; an error
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Literal, NamedTuple, Protocol, get_args
+from typing import Literal, NamedTuple, get_args
 
 from mistakebound.core.records import Stream
 from mistakebound.core.step.facts import PartitionTotals, StepFacts
@@ -113,32 +113,25 @@ Event = (
     | LogUnreachable
 )
 
-
-class Observer(Protocol):
-    """Sees every event and reacts to those that concern it."""
-
-    def observe(self, event: Event) -> None:
-        """Called in the loop's thread, which waits meanwhile."""
+Observe = Callable[[Event], None]
+"""Sees every event, in the loop's thread, which waits meanwhile."""
 
 
-class Observers:
-    """Several observers as one; each event goes to all, in their order."""
+def show_all(*observers: Observe) -> Observe:
+    """One observer for several: each event goes to all, in their order."""
 
-    def __init__(self, *observers: Observer) -> None:
-        self._observers = observers
+    def observe(event: Event) -> None:
+        for each in observers:
+            each(event)
 
-    def observe(self, event: Event) -> None:
-        for each in self._observers:
-            each.observe(event)
+    return observe
 
 
-class CommitHook:
+def after_commits(call: Callable[[WorkerState], None]) -> Observe:
     """Calls a function with the worker's state each time steps were committed and no other is under way."""
 
-    def __init__(self, call: Callable[[WorkerState], None]) -> None:
-        self._call = call
+    def observe(event: Event) -> None:
+        if isinstance(event, Settled) and event.steps > 0:
+            call(event.held)
 
-    def observe(self, event: Event) -> None:
-        match event:
-            case Settled(held=held, steps=steps) if steps > 0:
-                self._call(held)
+    return observe

@@ -13,7 +13,7 @@ from mistakebound.core.records import INPUTS, Topic
 from mistakebound.core.step.merge import Merge
 from mistakebound.log.protocol import Session
 from mistakebound.settings import BatchSettings
-from mistakebound.worker.events import Observer, PollReturned
+from mistakebound.worker.events import Observe, PollReturned
 
 STEPS = 4
 """How many steps' worth of records is buffered."""
@@ -26,8 +26,8 @@ NONE = -1
 class InputBuffer:
     """One session's input. `merge` holds the records, `generation` is theirs."""
 
-    def __init__(self, session: Session, batch: BatchSettings, observers: Observer) -> None:
-        self._session, self._batch, self._observers = session, batch, observers
+    def __init__(self, session: Session, batch: BatchSettings, observe: Observe) -> None:
+        self._session, self._batch, self._observe = session, batch, observe
         self._inputs: Sequence[tuple[Topic, int]] = ()
         self.merge = Merge(())
         self.generation = NONE
@@ -74,7 +74,7 @@ class InputBuffer:
         records = size = 0
         while True:
             polled = self._session.poll(timeout_s)
-            self._observers.observe(PollReturned(time.time()))
+            self._observe(PollReturned(time.time()))
             if polled.generation != self.generation:
                 self.drop()
                 self.generation, self.assigned = polled.generation, polled.partitions

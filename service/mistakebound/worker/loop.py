@@ -48,14 +48,14 @@ class Worker:
         settings: Settings,
         slot: str,
         *,
-        observers: events.Observer,
+        observe: events.Observe,
         checkpoints: CheckpointSchedule,
         stopping: Callable[[bool], bool],
         explain: Callable[[], int] = lambda: 0,
         from_outcomes: bool = False,
         interrupted: Callable[[], bool] = lambda: False,
     ) -> None:
-        """`observers` see every event. `checkpoints` is one of them; it also says what a takeover may start from,
+        """`observe` sees every event. `checkpoints` is among its observers; it also says what a takeover may start from,
         and writes a last checkpoint at the end.
 
         `stopping(idle)` is asked between steps; idle: no input is left to work on.
@@ -65,7 +65,7 @@ class Worker:
         rebuild finds the partition as the start did.
         """
         self._log, self._settings, self._slot = log, settings, slot
-        self._observers, self._checkpoints, self._explain = observers, checkpoints, explain
+        self._observe, self._checkpoints, self._explain = observe, checkpoints, explain
         self._stopping, self._interrupted, self._from_outcomes = stopping, interrupted, from_outcomes
         self.held: WorkerState | None = None
         self._following: Following | None = None
@@ -102,10 +102,10 @@ class Worker:
 
     def _serve(self, session: Session) -> None:
         batch = self._settings.batch
-        buffer = InputBuffer(session, batch, self._observers)
+        buffer = InputBuffer(session, batch, self._observe)
         with ThreadPoolExecutor(1, "commit") as commits:
             stepping = Stepping(
-                session, buffer, commits, batch.max_records, self._observers, self._explain, self._stopping
+                session, buffer, commits, batch.max_records, self._observe, self._explain, self._stopping
             )
             while self._come_round(session, buffer, stepping):
                 pass
@@ -120,7 +120,7 @@ class Worker:
         if idle:
             self._away_s = None
         if self._stopping(idle and buffer.worked_off()):
-            self._observers.observe(events.PhaseEntered("draining"))
+            self._observe(events.PhaseEntered("draining"))
             self._checkpoints.finish(self.held)
             return False
         while self._work(stepping) and not self._stopping(False):
@@ -129,17 +129,17 @@ class Worker:
         return True
 
     def _take_over(self, session: Session, partitions: tuple[int, ...]) -> None:
-        self._observers.observe(events.PhaseEntered("restoring"))
+        self._observe(events.PhaseEntered("restoring"))
         before = set() if self.held is None else set(self.held.state.ledgers)
-        self._observers.observe(events.Revoked(sorted(before - set(partitions))))
+        self._observe(events.Revoked(sorted(before - set(partitions))))
         began = time.monotonic()
         self._follow(())
         self.held = self._restore(session, partitions)
         self._follow(set(range(self._log.partitions)) - set(partitions))
         self._started = True
         state = self.held.state
-        self._observers.observe(events.Assigned(state.model.epoch, {p: state.totals(p) for p in partitions}))
-        self._observers.observe(events.PhaseEntered("running"))
+        self._observe(events.Assigned(state.model.epoch, {p: state.totals(p) for p in partitions}))
+        self._observe(events.PhaseEntered("running"))
         _log.info(
             "assigned",
             partitions=list(partitions),
@@ -188,7 +188,7 @@ class Worker:
         steps = stepping.chain(self.held, CHAIN if self._following is None else SHARED)
         if steps:
             self._away_s = None
-        self._observers.observe(events.Settled(self.held, steps))
+        self._observe(events.Settled(self.held, steps))
         return steps > 0
 
     def _measure_lag(self, session: Session) -> None:
@@ -204,11 +204,11 @@ class Worker:
             reached = ledgers[p].labels_next if topic == "labels" else ledgers[p].examples_next
             records[stream, p] = max(0, end - reached)
         followed = 0 if self._following is None else self._following.behind(self.held.fold)
-        self._observers.observe(events.LagMeasured(records, followed))
+        self._observe(events.LagMeasured(records, followed))
 
     def _rebuild(self, reason: Literal["fenced", "failed"], error: Exception) -> None:
         _log.warning("rebuilding", reason=reason, error=str(error))
-        self._observers.observe(events.Rebuilding(reason))
+        self._observe(events.Rebuilding(reason))
         self._forget()
         self._rest(self._rebuilds.count(error))
 
@@ -217,12 +217,12 @@ class Worker:
         now = time.monotonic()
         if self._away_s is None:
             _log.warning("log_unreachable", error=str(error))
-            self._observers.observe(events.Rebuilding("unreachable"))
+            self._observe(events.Rebuilding("unreachable"))
             self._away_s = now
         if now - self._away_s > AWAY_S:
             raise error
         self._forget()
-        self._observers.observe(events.LogUnreachable())
+        self._observe(events.LogUnreachable())
         self._rest(AWAY_REST_S)
 
     def _rest(self, seconds: float) -> None:
@@ -232,4 +232,4 @@ class Worker:
 
     def _forget(self) -> None:
         self.held = None
-        self._observers.observe(events.StateDropped())
+        self._observe(events.StateDropped())

@@ -19,7 +19,7 @@ from mistakebound.settings import Settings
 from mistakebound.worker import logs
 from mistakebound.worker.assignment import WorkerState
 from mistakebound.worker.checkpoints.schedule import CheckpointSchedule
-from mistakebound.worker.events import CommitHook, Observer, Observers
+from mistakebound.worker.events import Observe, after_commits, show_all
 from mistakebound.worker.health import HealthLimits, Heartbeat
 from mistakebound.worker.http.page import pages
 from mistakebound.worker.http.server import serve
@@ -107,11 +107,11 @@ def work(
     metrics.limits(settings.labels.max_waiting, settings.labels.max_parked)
     logs.configure(log_format, level=log_level, count=metrics.logged)
     heartbeat, insight = Heartbeat(), ModelInsight(metrics)
-    observers: list[Observer] = [metrics, heartbeat, insight]
+    observers: list[Observe] = [metrics.observe, heartbeat.observe, insight.observe]
     explain, server = (lambda: 0), None
     if settings.http.address:
         snapshots = Snapshots(settings.learner.kind, lambda: insight.learned)
-        observers.append(snapshots)
+        observers.append(snapshots.observe)
         explain = snapshots.allowance
         health = partial(heartbeat.health, HealthLimits())
         served = pages(snapshots, settings, slot, metrics, health)
@@ -121,14 +121,14 @@ def work(
         if server is not None and serving is not None:
             serving(server.url)
         checkpoints = CheckpointSchedule(log, settings, slot, metrics)
-        observers.append(checkpoints)
+        observers.append(checkpoints.observe)
         if stepped is not None:
-            observers.append(CommitHook(stepped))
+            observers.append(after_commits(stepped))
         worker = Worker(
             log,
             settings,
             slot,
-            observers=Observers(*observers),
+            observe=show_all(*observers),
             checkpoints=checkpoints,
             stopping=stopping,
             explain=explain,

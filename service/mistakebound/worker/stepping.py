@@ -35,7 +35,7 @@ class Stepping:
         buffer: InputBuffer,
         commits: Executor,
         max_records: int,
-        observers: events.Observer,
+        observe: events.Observe,
         explain: Callable[[], int],
         stopping: Callable[[bool], bool],
     ) -> None:
@@ -43,7 +43,7 @@ class Stepping:
         `explain` and `stopping` are those of `Worker`.
         """
         self._session, self._buffer, self._commits, self._most = session, buffer, commits, max_records
-        self._observers, self._explain, self._stopping = observers, explain, stopping
+        self._observe, self._explain, self._stopping = observe, explain, stopping
 
     def chain(self, held: WorkerState, longest: int) -> int:
         """Make at most `longest` steps while there is input; return how many were committed.
@@ -54,7 +54,7 @@ class Stepping:
         made = self._step(held, self._buffer.drained())
         steps = 0
         while made is not None:
-            self._observers.observe(events.TransactionOpened())
+            self._observe(events.TransactionOpened())
             opened_s = time.monotonic()
             sent = self._commits.submit(self._session.commit, made.step.transaction, self._buffer.generation)
             ahead = self._step_ahead(held) if steps + 1 < longest else None
@@ -64,7 +64,7 @@ class Stepping:
                 self._take_back(held, ahead)
                 self._take_back(held, made)
                 self._buffer.drop()
-                self._observers.observe(events.Rebuilding("stale"))
+                self._observe(events.Rebuilding("stale"))
                 break
             self._keep(held, made, receipt)
             steps += 1
@@ -100,7 +100,7 @@ class Stepping:
             result = "fenced" if isinstance(error, Fenced) else "stale"
             raise
         finally:
-            self._observers.observe(events.TransactionEnded(result, time.monotonic() - opened_s))
+            self._observe(events.TransactionEnded(result, time.monotonic() - opened_s))
 
     def _keep(self, held: WorkerState, made: _Made, receipt: Receipt) -> None:
         """The step is committed: it counts from now on."""
@@ -110,6 +110,6 @@ class Stepping:
         for (topic, partition), end in receipt.ends.items():
             if topic == "updates":
                 held.fold.next_offsets[partition] = end
-        self._observers.observe(
+        self._observe(
             events.StepCommitted(done.facts, done.totals, time.monotonic() - made.began_s, time.time())
         )

@@ -24,7 +24,7 @@ from mistakebound.log.protocol import Log
 from mistakebound.settings import Settings
 from mistakebound.worker.assignment import WorkerState, fold_updates
 from mistakebound.worker.checkpoints.schedule import CheckpointSchedule
-from mistakebound.worker.events import CommitHook, Observers
+from mistakebound.worker.events import after_commits, show_all
 from mistakebound.worker.health import Heartbeat
 from mistakebound.worker.loop import Worker
 from mistakebound.worker.metrics.metrics import Metrics
@@ -133,13 +133,13 @@ class Run:
         self.metrics = Metrics(["true", "false"], settings.learner.kind, "digest")
         self.heartbeat = Heartbeat()
         checkpoints = CheckpointSchedule(log, settings, slot, self.metrics)
-        hooks = () if stepped is None else (CommitHook(stepped),)
-        insight = ModelInsight(self.metrics)
+        hooks = () if stepped is None else (after_commits(stepped),)
+        observers = (self.metrics, self.heartbeat, ModelInsight(self.metrics), checkpoints)
         self.worker = Worker(
             log,
             settings,
             slot,
-            observers=Observers(self.metrics, self.heartbeat, insight, checkpoints, *hooks),
+            observe=show_all(*(each.observe for each in observers), *hooks),
             checkpoints=checkpoints,
             stopping=stopping,
             from_outcomes=from_outcomes,

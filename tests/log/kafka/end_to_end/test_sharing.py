@@ -15,7 +15,7 @@ from mistakebound.settings import Settings
 from mistakebound.worker.assignment import fold_updates
 from mistakebound.worker.checkpoints import restore
 from mistakebound.worker.checkpoints.schedule import CheckpointSchedule
-from mistakebound.worker.events import Observers
+from mistakebound.worker.events import show_all
 from mistakebound.worker.loop import Worker
 from mistakebound.worker.metrics.metrics import Metrics
 from tests.worker.support.working import Recount, opened, settings_for, stream
@@ -34,7 +34,7 @@ def working(settings: Settings, slot: str) -> Iterator[Worker]:
             log,
             settings,
             slot,
-            observers=Observers(metrics, checkpoints),
+            observe=show_all(metrics.observe, checkpoints.observe),
             checkpoints=checkpoints,
             stopping=lambda idle: stop.is_set(),
         )
