@@ -85,10 +85,7 @@ def test_neither_the_environment_nor_the_folder_is_looked_at(
             {"labls": {"max_delay": 3}},
             "labls.max_delay = 3 (argument load_settings): unknown key. Did you mean labels.max_delay?",
         ),
-        (
-            {"labels": 3},
-            "labels = 3 (argument load_settings): a table cannot have a value. It is a table:",
-        ),
+        ({"labels": 3}, "labels = 3 (argument load_settings): a table cannot have a value. It is a table:"),
         (
             {"batch": {"max_records": 0}},
             "batch.max_records = 0 (argument load_settings): must be greater than or equal to 1. Meaning:",

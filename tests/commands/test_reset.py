@@ -10,14 +10,7 @@ from typing import Any
 
 import pytest
 
-from mistakebound.core.messages.schema import (
-    Base,
-    Epoch,
-    Update,
-    encode,
-    read_outcomes,
-    read_prediction,
-)
+from mistakebound.core.messages.schema import Base, Epoch, Update, encode, read_outcomes, read_prediction
 from mistakebound.core.records import Transaction
 from mistakebound.log import open_log
 from mistakebound.log.protocol import Log, Receipt, Refused, TransactionFailed
@@ -28,15 +21,7 @@ from tests.commands.support.command_line import ok, run
 from tests.commands.support.epochs import PATIENCE_S, everything, flags, read_updates, work_on
 from tests.faults.support.recount import digest
 from tests.worker.support.faulty import FaultyLog
-from tests.worker.support.working import (
-    Run,
-    altered,
-    example,
-    label,
-    only_takes_over,
-    opened,
-    stream,
-)
+from tests.worker.support.working import Run, altered, example, label, only_takes_over, opened, stream
 
 pytestmark = pytest.mark.usefixtures("quiet")
 

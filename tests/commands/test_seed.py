@@ -21,23 +21,14 @@ from tests.worker.support.working import Run, altered, opened, stream
 
 pytestmark = pytest.mark.usefixtures("quiet")
 
-KINDS = (
-    "perceptron",
-    "averaged-perceptron",
-    "kernel-perceptron",
-    "balanced-winnow",
-)
+KINDS = ("perceptron", "averaged-perceptron", "kernel-perceptron", "balanced-winnow")
 
 
 def rows(count: int = 30, seed: int = 4) -> list[Row]:
     """Labelled examples like those of `stream`, with ids that come there too."""
     random = Random(seed)
     return [
-        Row(
-            f"i{number}",
-            {"a": random.uniform(-1, 1), f"b{random.randrange(5)}": 1.0},
-            random.random() < 0.5,
-        )
+        Row(f"i{number}", {"a": random.uniform(-1, 1), f"b{random.randrange(5)}": 1.0}, random.random() < 0.5)
         for number in range(count)
     ]
 

@@ -12,8 +12,7 @@ from mistakebound.commands.errors import CommandError
 
 Form = Literal["recording", "csv", "svmlight", "jsonl"]
 FormOption = Annotated[
-    Form | None,
-    typer.Option("--from", help="What the file holds; by default as its content or name says."),
+    Form | None, typer.Option("--from", help="What the file holds; by default as its content or name says.")
 ]
 _ENDINGS: dict[str, Form] = {".csv": "csv", ".svm": "svmlight", ".svmlight": "svmlight", ".jsonl": "jsonl"}
 

@@ -4,7 +4,7 @@ from typing import Any
 
 from msgspec import to_builtins
 
-from mistakebound.commands.output import table
+from mistakebound.commands.output import render_table
 from mistakebound.commands.render_epochs import render_base, render_changes, render_counts, render_settings
 from mistakebound.core.reporting.report import Report
 from mistakebound.worker.epochs.reset import Plan
@@ -40,8 +40,7 @@ def render_plan(plan: Plan, stays: Report) -> str:
         ),
         ("", "shut out, and exits unless it has the settings of the new epoch"),
     ]
-    first, *rest = rows
-    return table(first, rest)
+    return render_table(*rows)
 
 
 def plan_as_dict(plan: Plan, stays: Report) -> dict[str, Any]:

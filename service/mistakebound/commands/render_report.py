@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from mistakebound.commands.output import table
+from mistakebound.commands.output import render_table
 from mistakebound.core.reporting.report import Report
 from mistakebound.core.theorems.claims import Bound
 
@@ -31,8 +31,7 @@ def render_report(report: Report) -> str:
         rows.append(("margin", f"at most {report.margin_upper_bound:.4g}, whatever separates the updates"))
     if model.digest is not None:
         rows.append(("model", f"{model.features} features, sha256 {model.digest}"))
-    first, *rest = rows
-    return table(first, rest)
+    return render_table(*rows)
 
 
 def _render_bound(bound: Bound) -> str:

@@ -39,7 +39,7 @@ def reset(
     Nothing is deleted. Counts for life, waiting examples and remembered ids stay. Stop all workers first.
     """
     from mistakebound.commands.committed_report import read_report
-    from mistakebound.commands.output import as_json, print_message
+    from mistakebound.commands.output import print_json, print_message
     from mistakebound.commands.render_plan import plan_as_dict, render_plan
     from mistakebound.config.checks import require_for_run, require_learner
     from mistakebound.worker.epochs.reset import execute as begin
@@ -57,7 +57,7 @@ def reset(
             return
         stays = read_report(reached, settings, fold=False)
         if json:
-            as_json({**plan_as_dict(plan, stays), "executed": execute})
+            print_json({**plan_as_dict(plan, stays), "executed": execute})
         else:
             print(render_plan(plan, stays))
         if execute:
@@ -79,7 +79,7 @@ def _parse_version(text: str) -> "Base":
     if not all(part.isascii() and part.isdigit() for part in ([*parts, epoch] if colon else parts)):
         raise CommandError(
             f"--to: {text!r} is not a version; write the updates of each partition, such as 12,9, or with their "
-            "epoch, 1:12,9 (`mistakebound status` prints the present one)",
+            "epoch, 1:12,9 (`mistakebound status` prints the present one)"
         )
     if colon and int(epoch) == 0:
         raise CommandError(f"--to: {text!r}: the first epoch is 1")

@@ -11,8 +11,7 @@ from mistakebound.commands.output import print_message
 
 def run(
     log_format: Annotated[
-        Literal["json", "console"],
-        typer.Option("--log-format", help="How log lines on stderr look."),
+        Literal["json", "console"], typer.Option("--log-format", help="How log lines on stderr look.")
     ] = "json",
     log_level: Annotated[
         Literal["debug", "info", "warning", "error"],

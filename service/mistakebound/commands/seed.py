@@ -24,7 +24,7 @@ def seed(
     first. No theorem holds for a model that started warm.
     """
     from mistakebound.commands.labelled_files import read_rows
-    from mistakebound.commands.output import as_json, print_message
+    from mistakebound.commands.output import print_json, print_message
     from mistakebound.config.checks import require_for_run, require_learner
     from mistakebound.worker.epochs import seeding
     from mistakebound.worker.epochs.reset import must_not_be_lost
@@ -41,7 +41,7 @@ def seed(
         if not dry_run:
             seeding.execute(reached, settings, plan, wait)
     if json:
-        as_json(
+        print_json(
             {
                 "labelled": plan.labelled,
                 "unread": plan.unread,

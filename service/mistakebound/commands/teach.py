@@ -15,8 +15,7 @@ Protocol = Literal["queries", "teacher", "nature"]
 
 def teach(
     protocol: Annotated[
-        Protocol,
-        typer.Argument(metavar="PROTOCOL", help="Who chooses the examples: I, II or III."),
+        Protocol, typer.Argument(metavar="PROTOCOL", help="Who chooses the examples: I, II or III.")
     ],
     concept: Annotated[
         str, typer.Option("--concept", metavar="TEXT", help="Such as 'x2 and x3 and not x5', or true.")
@@ -33,8 +32,7 @@ def teach(
         ),
     ] = None,
     general: Annotated[
-        bool,
-        typer.Option("--general", help="The learner does not know that nothing is negated."),
+        bool, typer.Option("--general", help="The learner does not know that nothing is negated.")
     ] = False,
     seed: Annotated[int, typer.Option("--seed", min=0, help="nature: the seed of the random examples.")] = 0,
     examples: Annotated[
@@ -49,7 +47,7 @@ def teach(
     """
     from itertools import islice
 
-    from mistakebound.commands.output import as_json
+    from mistakebound.commands.output import print_json
     from mistakebound.core.replay import teaching
 
     try:
@@ -70,7 +68,7 @@ def teach(
         shown = teaching.labelled(hidden, islice(teaching.random_examples(variables, seed), examples))
         lesson = teaching.from_nature(shown, variables, monotone=monotone, target=hidden)
     if json:
-        as_json({"protocol": protocol, "concept": str(hidden), **_as_json(lesson, hidden)})
+        print_json({"protocol": protocol, "concept": str(hidden), **_as_json(lesson, hidden)})
     else:
         print(_render(lesson, hidden, protocol))
 
@@ -82,7 +80,7 @@ def _parse_positive(hidden: "Conjunction", positive: str | None, *, monotone: bo
             return None
         raise CommandError(
             "a conjunction with negations can be found by queries only from a positive example: "
-            f"add --positive BITS, {hidden.variables} digits",
+            f"add --positive BITS, {hidden.variables} digits"
         )
     if len(positive) != hidden.variables or set(positive) - {"0", "1"}:
         raise CommandError(f"--positive: {positive!r} is not {hidden.variables} digits of 0 and 1")

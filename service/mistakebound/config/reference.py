@@ -4,7 +4,7 @@ import re
 from datetime import timedelta
 from itertools import groupby
 
-from mistakebound.config.keys import Key, duration, keys, open_tables, shown
+from mistakebound.config.keys import Key, duration, keys, open_tables, render_toml
 from mistakebound.settings import Settings
 
 ABOUT = {
@@ -45,7 +45,7 @@ def reference() -> str:
 
 
 def _entry(key: Key) -> str:
-    default = "none" if key.default is None else f"`{shown(key.default)}`"
+    default = "none" if key.default is None else f"`{render_toml(key.default)}`"
     if isinstance(key.default, timedelta):
         default += f" ({duration(key.default)})"
     variable = "MISTAKEBOUND_" + key.name.upper().replace(".", "__")

@@ -9,7 +9,7 @@ import typer
 
 from mistakebound.commands.errors import CommandError
 from mistakebound.commands.options import Config, Json, LogUrl, Sets, open_log, read_settings
-from mistakebound.commands.output import as_json, print_message, table
+from mistakebound.commands.output import print_json, print_message, render_table
 from mistakebound.exit_codes import ExitCode
 
 if TYPE_CHECKING:
@@ -22,8 +22,7 @@ def audit(
     checkpoints: Annotated[
         list[str] | None,
         typer.Argument(
-            metavar="[CHECKPOINT]...",
-            help="Paths or URLs; default this log's checkpoints in checkpoint.url.",
+            metavar="[CHECKPOINT]...", help="Paths or URLs; default this log's checkpoints in checkpoint.url."
         ),
     ] = None,
     recording: Annotated[
@@ -82,7 +81,7 @@ def _print(findings: "Findings", *, json: bool) -> None:
     from mistakebound.core.audit.findings import CHECKS
 
     if json:
-        as_json(
+        print_json(
             {
                 "checked": {name: findings.checked[name] for name in CHECKS},
                 "differences": {
@@ -94,7 +93,7 @@ def _print(findings: "Findings", *, json: bool) -> None:
         )
         return
     rows = [(name, findings.checked[name], findings.differing[name]) for name in CHECKS]
-    print(table(("checked", "count", "differences"), rows))
+    print(render_table(("checked", "count", "differences"), *rows))
     for text, count in findings.notes.items():
         print(f"note: {count} {text}")
     for each in findings.first:

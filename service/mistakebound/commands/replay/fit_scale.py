@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from mistakebound.commands.input_files import Form
 from mistakebound.commands.labelled_files import read_labelled
 from mistakebound.commands.output import print_message
-from mistakebound.config.keys import shown, toml_key
+from mistakebound.config.keys import render_toml, toml_key
 from mistakebound.core.faults import BadRecord
 from mistakebound.core.messages import features
 from mistakebound.core.messages.features import Features
@@ -19,7 +19,7 @@ from mistakebound.settings import FeatureSettings, Settings
 def fit_scale(form: Form, content: bytes, settings: Settings) -> str:
     """`[features.scale]` as TOML."""
     scale = fitted(_examples(form, content, settings))
-    lines = [f"{toml_key(name)} = {shown(list(pair))}" for name, pair in scale.items()]
+    lines = [f"{toml_key(name)} = {render_toml(list(pair))}" for name, pair in scale.items()]
     return "\n".join(["[features.scale]", *lines]) + "\n"
 
 

@@ -1,6 +1,6 @@
 """Other rules beside the learner, as a table."""
 
-from mistakebound.commands.output import table
+from mistakebound.commands.output import render_table
 from mistakebound.core.replay.comparators import Comparison
 from mistakebound.core.replay.comparators.losses import Losses
 
@@ -18,7 +18,7 @@ def render_comparison(found: Comparison, learner: str) -> str:
     best = found.best_separator
     if best is not None:
         rules["best separator"] = best.losses
-    lines = [table(HEADS, [_row(name, losses) for name, losses in rules.items()])]
+    lines = [render_table(HEADS, *(_row(name, losses) for name, losses in rules.items()))]
     if best is None or found.regret is None:
         lines.append(str(found.separator_missing))
     else:

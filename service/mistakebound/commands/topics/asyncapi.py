@@ -1,10 +1,11 @@
 """The topics as an AsyncAPI 3 document: what is received, what is sent, where, and how each message looks."""
 
 from importlib.metadata import PackageNotFoundError, version
-from typing import Any, Literal
+from typing import Any
 
 from mistakebound.commands.topics.rules import wanted_config
 from mistakebound.core.faults import REASONS
+from mistakebound.core.messages.inputs import pointer_keys
 from mistakebound.core.messages.schema import components
 from mistakebound.core.records import INPUTS, TOPICS, Topic
 from mistakebound.settings import MessageSettings, Settings
@@ -33,7 +34,7 @@ _DEAD_LETTER_HEADERS = {
     "partition": {"type": "string", "pattern": "^[0-9]+$"},
     "offset": {"type": "string", "pattern": "^[0-9]+$"},
     "timestamp": {"type": "string", "pattern": "^-?[0-9]+$", "description": "record time in ms"},
-    "headers-dropped": {"type": "string", "pattern": "^[0-9]+$", "description": "so many did not fit"},
+    "headers-dropped": {"type": "string", "pattern": "^[0-9]+$", "description": "how many did not fit"},
     "key-length": {"type": "string", "pattern": "^[0-9]+$", "description": "in bytes, where it was cut"},
     "key-sha256": {"type": "string", "pattern": "^[0-9a-f]{64}$", "description": "of the whole key"},
     "value-length": {"type": "string", "pattern": "^[0-9]+$", "description": "in bytes, where it was cut"},
@@ -61,15 +62,7 @@ def document(settings: Settings) -> dict[str, Any]:
         "defaultContentType": "application/json",
         "servers": _servers(settings),
         "channels": {_name(topic): _channel(topic, of_topic[topic], settings) for topic in TOPICS},
-        "operations": {
-            f"{action}-{topic}": {
-                "action": action,
-                "channel": {"$ref": f"#/channels/{_name(topic)}"},
-                "summary": _PURPOSES[topic],
-            }
-            for topic in TOPICS
-            for action in (_action(topic),)
-        },
+        "operations": dict(_operation(topic) for topic in TOPICS),
         "components": {
             "messages": {
                 name: _message(name, settings.messages) for each in of_topic.values() for name in each
@@ -80,8 +73,10 @@ def document(settings: Settings) -> dict[str, Any]:
     return {key: value for key, value in found.items() if value != {}}
 
 
-def _action(topic: Topic) -> Literal["receive", "send"]:
-    return "receive" if topic in INPUTS else "send"
+def _operation(topic: Topic) -> tuple[str, dict[str, Any]]:
+    action = "receive" if topic in INPUTS else "send"
+    channel = {"$ref": f"#/channels/{_name(topic)}"}
+    return f"{action}-{topic}", {"action": action, "channel": channel, "summary": _PURPOSES[topic]}
 
 
 def _name(topic: Topic) -> str:
@@ -142,16 +137,15 @@ def _move_properties(schema: dict[str, Any], pointers: MessageSettings, names: t
     properties, needed = schema.pop("properties"), schema.pop("required")
     for name in names:
         inner = schema
-        pointer = getattr(pointers, name).removeprefix("/").split("/")
-        tokens = [each.replace("~1", "/").replace("~0", "~") for each in pointer]
-        for token, after in zip(tokens, [*tokens[1:], None], strict=True):
-            if token.isdigit():  # an array index, or a name: the pointer fits either
+        keys = pointer_keys(getattr(pointers, name))
+        for depth, key in enumerate(keys, 1):
+            if key.isdigit():  # an array index, or a name: the pointer fits either
                 inner.pop("type", None)
                 break
             if name in needed:
-                inner["required"] = sorted({*inner.get("required", ()), token})
-            within = inner.setdefault("properties", {})
-            inner = within.setdefault(token, properties[name] if after is None else {"type": "object"})
+                inner["required"] = sorted({*inner.get("required", ()), key})
+            found = properties[name] if depth == len(keys) else {"type": "object"}
+            inner = inner.setdefault("properties", {}).setdefault(key, found)
 
 
 def _servers(settings: Settings) -> dict[str, Any]:
