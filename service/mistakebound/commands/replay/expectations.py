@@ -43,6 +43,5 @@ class Expectation:
             raise CommandError(
                 f"--expect: the report has no number {self._path!r}; --report - prints what it has"
             )
-        if _OPERATORS[self._operator](found, self._number):
-            return None
-        return f"expected {self.text}, found {found}"
+        holds = _OPERATORS[self._operator](found, self._number)
+        return None if holds else f"expected {self.text}, found {found}"
