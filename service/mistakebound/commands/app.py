@@ -18,7 +18,7 @@ from typer.core import TyperGroup
 
 from mistakebound.commands.errors import code_of
 from mistakebound.commands.output import print_message
-from mistakebound.exit_codes import MEANINGS, ExitCode
+from mistakebound.exit_codes import ExitCode
 
 VERBS: dict[str, str] = {
     "demo": "mistakebound.commands.demo.demo:demo",
@@ -87,7 +87,7 @@ def _mask(text: str) -> str:
     return mask_text(text)
 
 
-_CODES = "; ".join(f"{code:d} {meaning}" for code, meaning in MEANINGS.items())
+_CODES = "; ".join(f"{code:d} {code.meaning}" for code in ExitCode)
 app = typer.Typer(
     cls=Verbs,
     add_completion=False,

@@ -1,4 +1,4 @@
-"""`status`: how a log's work stands, read from the log itself, with no worker asked."""
+"""`status`: what was done and what is left, read from the log itself, without a worker."""
 
 from typing import Annotated
 
