@@ -4,7 +4,7 @@ from mistakebound.exit_codes import ExitCode
 
 
 class CommandError(Exception):
-    """A command ends with this code and message; no traceback is shown."""
+    """Ends a command with this code and message; no traceback is shown."""
 
     def __init__(self, message: str, code: ExitCode = ExitCode.USAGE) -> None:
         super().__init__(message)

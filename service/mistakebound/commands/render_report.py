@@ -1,4 +1,4 @@
-"""A report as a person reads it."""
+"""A report for people."""
 
 from collections.abc import Mapping
 
@@ -8,9 +8,8 @@ from mistakebound.core.theorems.claims import Bound
 
 
 def render_report(report: Report) -> str:
-    """What was counted, what was proved of it, and the model."""
-    majority = report.baselines["majority"]
-    model = report.model
+    """What was counted, what is proved of it, and the model."""
+    majority, model = report.baselines["majority"], report.model
     labels = _render_counts({name: count for name, count in report.labels.items() if name != "consumed"})
     examples = _render_counts(report.example_outcomes)
     by_partition = ", ".join(map(str, model.updates))
@@ -35,12 +34,8 @@ def render_report(report: Report) -> str:
 
 
 def _render_bound(bound: Bound) -> str:
-    if bound.holds:
-        return f"{bound.of} {bound.count} <= {bound.value:.4g} ({bound.name}, {bound.assumes})"
-    return (
-        f"{bound.of} {bound.count} > {bound.value:.4g}: the assumptions do not hold "
-        f"({bound.name}, {bound.assumes})"
-    )
+    found = f"<= {bound.value:.4g}" if bound.holds else f"> {bound.value:.4g}: the assumptions do not hold"
+    return f"{bound.of} {bound.count} {found} ({bound.name}, {bound.assumes})"
 
 
 def _render_counts(counts: Mapping[str, int]) -> str:

@@ -22,9 +22,9 @@ class Key:
 
     name: str
     types: frozenset[type]
-    """What the field allows, of str, bool, int, float, timedelta, list; a Literal counts as str."""
+    """The types that the field allows, out of `str, bool, int, float, timedelta, list`; a Literal counts as str."""
     choices: tuple[str, ...]
-    """Where nothing else is allowed."""
+    """The only texts allowed; empty where others are."""
     default: Any
     meaning: str
 
@@ -80,7 +80,7 @@ def toml_key(name: str) -> str:
 
 
 def render_toml(value: Any) -> str:
-    """A value as TOML writes it; None as nothing."""
+    """A value as TOML writes it; None as an empty text."""
     match value:
         case None:
             return ""

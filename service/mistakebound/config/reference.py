@@ -1,4 +1,4 @@
-"""The reference of settings under `deploy/`: every key with its kinds, default, variable and meaning."""
+"""The reference of settings under `deploy/`: every key with its meaning, kind, default and variable."""
 
 import re
 from datetime import timedelta
@@ -20,7 +20,7 @@ ABOUT = {
     "worker": "Who this worker is.",
     "kafka": "Options that the guarantees rest on are refused by name.",
 }
-"""What to know of a section."""
+"""What to know about a section."""
 
 _KINDS = {
     bool: "true or false",
@@ -34,7 +34,7 @@ _KINDS = {
 
 
 def reference() -> str:
-    """Markdown, whole."""
+    """The whole reference in Markdown."""
     parts = [_HEAD]
     for section, rows in groupby(keys().values(), lambda key: key.name.partition(".")[0]):
         parts.append(f"## {section}\n\n{ABOUT[section]}\n")
@@ -62,7 +62,7 @@ def _kind(key: Key) -> str:
 
 
 def _sentence(text: str) -> str:
-    """A meaning as a sentence; what is set in code keeps its case."""
+    """A meaning as a sentence; code at its beginning keeps its case."""
     text = re.sub(r"^[a-z](?=[a-z ])", lambda first: first[0].upper(), text)
     return text if text.endswith((".", "?", "!")) else text + "."
 
