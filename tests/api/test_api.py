@@ -47,7 +47,7 @@ def test_importing_the_package_imports_nothing_slow() -> None:
 
 
 def test_without_anything_the_defaults_are_loaded() -> None:
-    """Those that `Settings` has."""
+    """They are the defaults of `Settings`."""
     assert load_settings() == Settings()
 
 
@@ -129,7 +129,7 @@ def test_a_recordings_report_is_the_command_lines(tmp_path: Path) -> None:
 
 
 def test_settings_decide_how_is_learned() -> None:
-    """None are the defaults."""
+    """Without settings, the defaults decide."""
     lines = recording_of(rows(50))
     assert replay(lines, load_settings(learner={"kind": "winnow"})).learner == "winnow"
 

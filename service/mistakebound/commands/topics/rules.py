@@ -71,7 +71,7 @@ def findings(
         expected = next(other.partitions for other in map(described.get, TOPICS) if other is not None)
         remedy = "counts must be equal and never change: choose a new log.prefix and create all topics anew"
         found = str(description.partitions)
-        yield _judge(topic, "partitions", found, str(expected), remedy, holds=found == str(expected))
+        yield _fail_unless(found == str(expected), topic, "partitions", found, str(expected), remedy)
         # A sqlite file keeps everything as it was written, whatever its topics' settings say.
         if not (settings.log.url or "").startswith("sqlite:"):
             yield from _check_config(topic, description, settings.labels.max_delay)
@@ -88,7 +88,7 @@ def _check_config(
         yield _check_retention(topic, description, max_delay)
         rule, found = "retention.bytes", description.config.get("retention.bytes")
         remedy = f"a size limit deletes regardless of age; {_alter(description, rule, UNLIMITED)}"
-        yield _warn(topic, rule, found, UNLIMITED, remedy, holds=found in (None, UNLIMITED))
+        yield _warn_unless(found in (None, UNLIMITED), topic, rule, found, UNLIMITED, remedy)
     if topic in INPUTS:
         yield _check_equal(topic, description, "message.timestamp.type", "CreateTime")
         rule = "message.timestamp.after.max.ms"
@@ -96,14 +96,14 @@ def _check_config(
         alter = _alter(description, rule, str(_HOUR_MS))
         remedy = f"a record from the future expires waiting examples at once; {alter}"
         holds = found is not None and int(found) <= _HOUR_MS
-        yield _warn(topic, rule, found, f"<= {_HOUR_MS}", remedy, holds=holds)
+        yield _warn_unless(holds, topic, rule, found, f"<= {_HOUR_MS}", remedy)
 
 
 def _check_equal(topic: Topic, description: TopicDescription, rule: str, wanted: str) -> TopicFinding:
     found = description.config.get(rule)
     if found is None:
-        return _warn(topic, rule, None, wanted, _CANNOT_TELL, holds=False)
-    return _judge(topic, rule, found, wanted, _alter(description, rule, wanted), holds=found == wanted)
+        return _warn_unless(False, topic, rule, None, wanted, _CANNOT_TELL)
+    return _fail_unless(found == wanted, topic, rule, found, wanted, _alter(description, rule, wanted))
 
 
 def _check_retention(
@@ -114,29 +114,27 @@ def _check_retention(
     unlimited = found == UNLIMITED
     if max_delay is None:
         wanted, remedy = "labels.max_delay plus a day", "set labels.max_delay, to have this checked"
-        return _warn(topic, rule, found, wanted, remedy, holds=unlimited)
+        return _warn_unless(unlimited, topic, rule, found, wanted, remedy)
     least = _ms(max_delay + DAY)
     if found is None:
-        return _warn(topic, rule, None, f">= {least}", _CANNOT_TELL, holds=False)
+        return _warn_unless(False, topic, rule, None, f">= {least}", _CANNOT_TELL)
     enough = unlimited or int(found) >= least
     if topic == "outcomes" and enough:
         # A restart reads back to the oldest remembered id; ids are remembered by number, not by age.
         remedy = f"a slow partition may need older ones; {_alter(description, rule, UNLIMITED)}"
-        return _warn(topic, rule, found, f">= {least}" if unlimited else UNLIMITED, remedy, holds=unlimited)
-    return _judge(topic, rule, found, f">= {least}", _alter(description, rule, str(least)), holds=enough)
+        return _warn_unless(unlimited, topic, rule, found, f">= {least}" if unlimited else UNLIMITED, remedy)
+    return _fail_unless(enough, topic, rule, found, f">= {least}", _alter(description, rule, str(least)))
 
 
-def _warn(
-    topic: Topic, rule: str, found: str | None, wanted: str, remedy: str, *, holds: bool
+def _warn_unless(
+    holds: bool, topic: Topic, rule: str, found: str | None, wanted: str, remedy: str
 ) -> TopicFinding:
-    """A rule that is a warning where it does not hold."""
     if holds:
         return TopicFinding(topic, rule, found or "?", wanted, "ok")
     return TopicFinding(topic, rule, found or "?", wanted, "warning", remedy)
 
 
-def _judge(topic: Topic, rule: str, found: str, wanted: str, remedy: str, *, holds: bool) -> TopicFinding:
-    """A rule that fails where it does not hold."""
+def _fail_unless(holds: bool, topic: Topic, rule: str, found: str, wanted: str, remedy: str) -> TopicFinding:
     if holds:
         return TopicFinding(topic, rule, found, wanted, "ok")
     return TopicFinding(topic, rule, found, wanted, "failed", remedy)
