@@ -1,8 +1,8 @@
 """mistakebound: predict at once, learn late and only from mistakes, prove every number.
 
 Where things are: `core` decides (no I/O), `log` remembers (sqlite, Kafka), `worker` runs, `config` reads the
-settings, `commands` asks; `settings` holds every default. Public, for users' own tests, are the names in `__all__`
-and what their signatures name; everything else is private and may change with any version.
+settings, `commands` is the command line; `settings` holds every default. The names in `__all__`, and what their
+signatures name, are public, for users' own tests; everything else is private and may change with any version.
 """
 
 from importlib import import_module
@@ -25,7 +25,7 @@ else:
     }
 
     def __getattr__(name):
-        """Import what is public when it is asked for, so that `mistakebound --help` stays fast."""
+        """Import a public name when it is first used, so that `mistakebound --help` stays fast."""
         if name in _HOMES:
             return getattr(import_module(_HOMES[name]), name)
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -1,6 +1,6 @@
 """What users' own tests call: settings as the command line reads them, and a replay.
 
-`mistakebound` hands these names on; import them from there.
+Import these names from `mistakebound`.
 """
 
 from collections.abc import Iterable, Mapping
@@ -16,7 +16,7 @@ from mistakebound.settings import Settings
 
 
 def load_settings(file: str | Path | None = None, **overrides: Mapping[str, Any]) -> Settings:
-    """Checked settings from a TOML file (None: from none) with `overrides` on top, a mapping for each section.
+    """Checked settings from a TOML file, if one is named, with `overrides` on top, a mapping for each section.
 
     `load_settings("mistakebound.toml", labels={"max_delay": "P7D"})`. The environment is not read, so a test
     gives the same result everywhere. Raises ConfigurationError, which lists every problem with its key, value,
@@ -26,16 +26,16 @@ def load_settings(file: str | Path | None = None, **overrides: Mapping[str, Any]
 
 
 def replay(recording: str | Path | Iterable[bytes], settings: Settings | None = None) -> Report:
-    """What the worker would make of a recording: a path, or its lines as bytes. `settings` None: the defaults.
+    """The worker's report on a recording: a path, or its lines as bytes. Without `settings`, the defaults are used.
 
     The same recording with the same settings gives an equal report. Raises RecordingError, naming the line,
     where it is not a recording; ConfigurationError for settings with which the learner cannot run on its
     partitions; OSError when the file cannot be read.
     """
-    chosen = settings if settings is not None else Settings()
     if isinstance(recording, str | Path):
         with Path(recording).open("rb") as file:
-            return replay(file, chosen)
+            return replay(file, settings)
+    settings = settings or Settings()
     header, records = begin(recording)
-    require_learner(chosen, header.partitions)
-    return report_of(replay_records(records, chosen, header.partitions))
+    require_learner(settings, header.partitions)
+    return report_of(replay_records(records, settings, header.partitions))

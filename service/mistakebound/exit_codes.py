@@ -6,25 +6,20 @@ from enum import IntEnum
 class ExitCode(IntEnum):
     """Why the process ended. Supervisors may rely on the numbers."""
 
-    DONE = 0
-    BUG = 1
-    USAGE = 2
-    CHECK_FAILED = 3
-    UNREACHABLE = 4
-    REFUSED = 5
-    SLOT_TAKEN = 6
-    GAVE_UP = 7
-    INTERRUPTED = 130
+    meaning: str
 
+    def __new__(cls, code: int, meaning: str) -> "ExitCode":
+        """The number, with what the help says of it."""
+        member = int.__new__(cls, code)
+        member._value_, member.meaning = code, meaning
+        return member
 
-MEANINGS: dict[ExitCode, str] = {
-    ExitCode.DONE: "done",
-    ExitCode.BUG: "a bug in mistakebound",
-    ExitCode.USAGE: "usage, configuration or an unreadable input file",
-    ExitCode.CHECK_FAILED: "a check or an expectation failed",
-    ExitCode.UNREACHABLE: "log or checkpoints unreachable, or address busy",
-    ExitCode.REFUSED: "refused, to protect data",
-    ExitCode.SLOT_TAKEN: "another process took the slot",
-    ExitCode.GAVE_UP: "gave up rebuilding",
-    ExitCode.INTERRUPTED: "interrupted",  # as shells report a process ended by Ctrl-C
-}
+    DONE = 0, "done"
+    BUG = 1, "a bug in mistakebound"
+    USAGE = 2, "usage, configuration or an unreadable input file"
+    CHECK_FAILED = 3, "a check or an expectation failed"
+    UNREACHABLE = 4, "log or checkpoints unreachable, or address busy"
+    REFUSED = 5, "refused, to protect data"
+    SLOT_TAKEN = 6, "another process took the slot"
+    GAVE_UP = 7, "gave up rebuilding"
+    INTERRUPTED = 130, "interrupted"  # as shells report a process ended by Ctrl-C

@@ -47,7 +47,7 @@ def test_importing_the_package_imports_nothing_slow() -> None:
 
 
 def test_without_anything_the_defaults_are_loaded() -> None:
-    """Those that `Settings` has."""
+    """They are the defaults of `Settings`."""
     assert load_settings() == Settings()
 
 
@@ -85,10 +85,7 @@ def test_neither_the_environment_nor_the_folder_is_looked_at(
             {"labls": {"max_delay": 3}},
             "labls.max_delay = 3 (argument load_settings): unknown key. Did you mean labels.max_delay?",
         ),
-        (
-            {"labels": 3},
-            "labels = 3 (argument load_settings): a table cannot have a value. It is a table:",
-        ),
+        ({"labels": 3}, "labels = 3 (argument load_settings): a table cannot have a value. It is a table:"),
         (
             {"batch": {"max_records": 0}},
             "batch.max_records = 0 (argument load_settings): must be greater than or equal to 1. Meaning:",
@@ -132,7 +129,7 @@ def test_a_recordings_report_is_the_command_lines(tmp_path: Path) -> None:
 
 
 def test_settings_decide_how_is_learned() -> None:
-    """None are the defaults."""
+    """Without settings, the defaults decide."""
     lines = recording_of(rows(50))
     assert replay(lines, load_settings(learner={"kind": "winnow"})).learner == "winnow"
 

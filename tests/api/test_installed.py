@@ -70,7 +70,7 @@ def test_the_wheel_brings_one_package_of_one_name(installed: Installed) -> None:
 
 
 def test_a_users_own_service_stays_theirs(installed: Installed, users: Path) -> None:
-    """And ours is the installed one, not the checkout's."""
+    """And `mistakebound` is the installed package, not the checkout."""
     code = "import service, mistakebound; print(service.__file__); print(mistakebound.__file__)"
     found = installed.run(users, "python", "-c", code)
     theirs, ours = found.stdout.splitlines()
@@ -81,7 +81,7 @@ def test_a_users_own_service_stays_theirs(installed: Installed, users: Path) -> 
 
 @pytest.mark.parametrize("command", [("mistakebound",), ("python", "-m", "mistakebound")])
 def test_the_command_runs_beside_it(installed: Installed, users: Path, command: tuple[str, ...]) -> None:
-    """By its own name and as a module: the version, the help, and a replay."""
+    """As `mistakebound` and as a module: the version, the help, and a replay."""
     version, help_, report = (
         installed.run(users, *command, *arguments)
         for arguments in (["--version"], ["--help"], ["replay", "day.jsonl", "--expect", "labelled == 200"])

@@ -41,7 +41,7 @@ def test_health_prints_the_workers_answer(worker: str) -> None:
 
 
 def test_a_worker_that_is_not_ready_is_exit_code_3(worker: str) -> None:
-    """And its answer says why."""
+    """The answer says why it is not ready."""
     result = run("health", "--ready", "--set", f"http.address={worker}")
     assert (result.exit_code, result.stdout) == (3, "rebuilding\n")
 

@@ -25,7 +25,7 @@ def test_every_learner_is_listed_with_what_is_proved_of_it() -> None:
 
 
 def test_every_concept_class_is_listed_with_the_learners_that_take_it() -> None:
-    """By the names that `learner.concepts` takes."""
+    """The names are those that `learner.concepts` takes."""
     listed = json.loads(ok("learners", "--concepts", "--json", log=None).stdout)
 
     assert {one["name"] for one in listed} == {*NAMES, *CLASSES}

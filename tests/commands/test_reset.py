@@ -10,14 +10,7 @@ from typing import Any
 
 import pytest
 
-from mistakebound.core.messages.schema import (
-    Base,
-    Epoch,
-    Update,
-    encode,
-    read_outcomes,
-    read_prediction,
-)
+from mistakebound.core.messages.schema import Base, Epoch, Update, encode, read_outcomes, read_prediction
 from mistakebound.core.records import Transaction
 from mistakebound.log import open_log
 from mistakebound.log.protocol import Log, Receipt, Refused, TransactionFailed
@@ -28,15 +21,7 @@ from tests.commands.support.command_line import ok, run
 from tests.commands.support.epochs import PATIENCE_S, everything, flags, read_updates, work_on
 from tests.faults.support.recount import digest
 from tests.worker.support.faulty import FaultyLog
-from tests.worker.support.working import (
-    Run,
-    altered,
-    example,
-    label,
-    only_takes_over,
-    opened,
-    stream,
-)
+from tests.worker.support.working import Run, altered, example, label, only_takes_over, opened, stream
 
 pytestmark = pytest.mark.usefixtures("quiet")
 
@@ -71,7 +56,7 @@ def reset(log: Log, settings: Settings, base: Base | None = None) -> None:
 
 
 def test_the_plan_says_what_would_change_and_changes_nothing(settings: Settings) -> None:
-    """Now, next, what differs, what counts no more and what stays."""
+    """The present epoch, the next one, what differs, what no longer counts and what stays."""
     with opened(settings, 2) as log:
         log.append([example(900, {"a": 1}, 1), example(901, {"a": 1}, 1)])
         held = work_on(log, settings).held.state
@@ -110,7 +95,7 @@ def test_the_plan_as_json_holds_both_epochs_whole(settings: Settings) -> None:
 
 
 def test_an_empty_log_needs_no_reset(settings: Settings) -> None:
-    """It is said, and nothing is written."""
+    """The command says so, and writes nothing."""
     with opened(settings) as log:
         result = ok("reset", "--execute", *flags(settings), log=None)
         assert read_updates(log) == []
@@ -353,7 +338,7 @@ def until(holds: Any, what: str) -> None:
 
 
 def test_a_running_worker_is_shut_out_and_writes_nothing_afterwards(settings: Settings) -> None:
-    """It joins once more, finds the new epoch, and refuses its settings."""
+    """It joins once more, finds the new epoch, and refuses that epoch's settings."""
     other = altered(settings, learner=WINNOW)
     with opened(settings) as log, at_work(settings) as ended:
         log.append(stream(200))
@@ -414,7 +399,7 @@ def test_an_epoch_that_began_after_the_plan_is_not_followed_blindly(settings: Se
 
 
 def test_lost_positions_are_not_papered_over(settings: Settings) -> None:
-    """Without them nothing could shut older work out, and a worker could not go on either."""
+    """Without positions nothing could shut out older work, and no worker could go on either."""
     with opened(settings) as log:
         work_on(log, settings)
         renamed = altered(settings, worker={"group": "another"})
@@ -437,7 +422,7 @@ def test_what_run_would_need_reset_needs_too(settings: Settings) -> None:
 
 
 def test_status_shows_the_epoch_its_base_and_what_changed(settings: Settings) -> None:
-    """Also before any work is done in it."""
+    """Even before any work is done in it."""
     other = altered(settings, learner={"kind": "averaged-perceptron"})
     with opened(settings, 2) as log:
         updates = work_on(log, settings).held.state.model.updates
@@ -458,7 +443,7 @@ def test_status_shows_the_epoch_its_base_and_what_changed(settings: Settings) ->
 
 
 def test_status_finds_the_epochs_among_many_updates(settings: Settings) -> None:
-    """Wherever their records lie."""
+    """Whichever partitions their records are in."""
     with opened(settings) as log:
         for number in range(1, 6):
             work_on(log, settings, count=7 * number, first=1_000 * number)

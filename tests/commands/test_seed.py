@@ -21,23 +21,14 @@ from tests.worker.support.working import Run, altered, opened, stream
 
 pytestmark = pytest.mark.usefixtures("quiet")
 
-KINDS = (
-    "perceptron",
-    "averaged-perceptron",
-    "kernel-perceptron",
-    "balanced-winnow",
-)
+KINDS = ("perceptron", "averaged-perceptron", "kernel-perceptron", "balanced-winnow")
 
 
 def rows(count: int = 30, seed: int = 4) -> list[Row]:
     """Labelled examples like those of `stream`, with ids that come there too."""
     random = Random(seed)
     return [
-        Row(
-            f"i{number}",
-            {"a": random.uniform(-1, 1), f"b{random.randrange(5)}": 1.0},
-            random.random() < 0.5,
-        )
+        Row(f"i{number}", {"a": random.uniform(-1, 1), f"b{random.randrange(5)}": 1.0}, random.random() < 0.5)
         for number in range(count)
     ]
 
@@ -83,7 +74,7 @@ def test_the_seeded_model_is_the_textbooks_after_the_rows(settings: Settings, ki
 
 
 def test_an_ordinary_update_says_nothing_of_seeds(settings: Settings) -> None:
-    """Its bytes are what they were."""
+    """Its bytes are the same as before seeds existed."""
     with opened(settings) as log:
         work_on(log, settings)
         assert not any(b"seed" in (record.value or b"") for record in log.read("updates", 0, 1))
@@ -185,7 +176,7 @@ def test_an_audit_finds_nothing_wrong(settings: Settings, partitions: int) -> No
 
 
 def test_a_second_seeding_follows_the_first(settings: Settings) -> None:
-    """Also where no worker ran in between."""
+    """Even if no worker ran in between."""
     with opened(settings) as log:
         seeded(log, settings, 10)
         seeded(log, settings, 30)
@@ -223,7 +214,7 @@ def test_seeds_of_an_older_model_are_refused(settings: Settings) -> None:
 
 
 def test_a_running_worker_is_shut_out_and_goes_on_from_the_seeds(settings: Settings) -> None:
-    """Its open step is given up, the log read again; nothing is lost or counted twice."""
+    """It gives up its open step and reads the log again; nothing is lost or counted twice."""
     with opened(settings) as log:
         work_on(log, settings)
         log.append(stream(40, first=100))
@@ -259,7 +250,7 @@ def test_seeds_are_written_once_or_not_at_all(settings: Settings, fault: str) ->
 
 
 def test_seeds_that_always_fail_leave_the_log_as_it_was(settings: Settings) -> None:
-    """All of it is one transaction."""
+    """Everything is written in one transaction."""
     with opened(settings) as log:
         work_on(log, settings)
         before = everything(log)

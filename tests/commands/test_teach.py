@@ -12,7 +12,7 @@ MIXED = ("--concept", "x1 and not x3", "--variables", "4")
 
 @pytest.mark.parametrize(("protocol", "count"), [("queries", 100), ("teacher", 6)])
 def test_the_lectures_conjunction_is_found_exactly(protocol: str, count: int) -> None:
-    """By 100 queries, or 6 examples of a teacher."""
+    """It takes 100 queries, or 6 examples from a teacher."""
     told = json.loads(ok("teach", protocol, *LECTURE, "--json", log=None).stdout)
 
     assert (told["count"], len(told["examples"])) == (count, count)
@@ -34,7 +34,7 @@ def test_every_example_is_printed_with_its_label() -> None:
 
 
 def test_nature_teaches_alike_for_the_same_seed() -> None:
-    """And may stop at an approximation."""
+    """Another seed teaches otherwise; the result may be an approximation."""
     one, again, other = (
         ok("teach", "nature", *LECTURE, "--seed", seed, "--json", log=None).stdout for seed in ("1", "1", "2")
     )
@@ -47,7 +47,7 @@ def test_nature_teaches_alike_for_the_same_seed() -> None:
 
 
 def test_queries_for_a_general_conjunction_need_a_positive_example() -> None:
-    """From it, n queries."""
+    """With the example, n queries are enough."""
     without = run("teach", "queries", *MIXED, log=None)
     found = json.loads(ok("teach", "queries", *MIXED, "--positive", "1101", "--json", log=None).stdout)
 

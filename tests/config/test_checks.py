@@ -31,7 +31,7 @@ from tests.config.support.loading import load_sets, problem_of
     ],
 )
 def test_what_does_not_hold_together_is_refused(sets: list[str], key: str) -> None:
-    """By the key to change, with a remedy."""
+    """The problem names the key to change, with a remedy."""
     problem = problem_of(*sets)
     assert problem.key == key
     assert problem.remedy
@@ -56,7 +56,7 @@ def test_what_holds_together_is_taken(sets: list[str]) -> None:
 
 
 def test_an_unknown_learner_names_the_known_ones() -> None:
-    """And the one meant."""
+    """And suggests the one that was meant."""
     text = str(problem_of("learner.kind=percepton"))
     assert "Did you mean perceptron?" in text
     assert "winnow" in text

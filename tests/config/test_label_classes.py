@@ -52,5 +52,5 @@ def test_classes_that_are_none_are_refused(sets: list[str]) -> None:
 
 
 def test_classes_and_a_positive_class_exclude_each_other() -> None:
-    """One of them would be without effect."""
+    """One of them would have no effect."""
     assert _keys("labels.classes=open", "labels.positive=spam") == ["labels.positive"]

@@ -125,7 +125,7 @@ def test_a_secret_comes_from_a_file() -> None:
 
 
 def test_any_setting_can_come_from_a_file() -> None:
-    """Not only secrets."""
+    """Any key may be read from a file, not only secrets."""
     write("winnow\n", "kind")
     assert load_sets(environ={"MISTAKEBOUND_LEARNER__KIND_FILE": "kind"}).settings.learner.kind == "winnow"
 
@@ -180,12 +180,12 @@ def test_an_unknown_key_is_refused_with_the_one_meant(given: str, meant: str) ->
 
 
 def test_an_unknown_variable_is_refused() -> None:
-    """Also in the environment."""
+    """In the environment as in the file."""
     assert "Did you mean learner.kind?" in str(problem_of(environ={"MISTAKEBOUND_LEARNER__KID": "x"}))
 
 
 def test_a_variable_with_one_underscore_too_few_is_refused() -> None:
-    """It would be without effect."""
+    """Otherwise it would silently have no effect."""
     assert "Name it MISTAKEBOUND_LOG__URL" in str(problem_of(environ={"MISTAKEBOUND_LOG_URL": "sqlite:a"}))
 
 
@@ -207,7 +207,7 @@ def test_a_value_shadowed_by_a_flag_is_not_judged() -> None:
 
 
 def test_secrets_are_masked_in_problems() -> None:
-    """By the key's name, and credentials in URLs by their form."""
+    """A secret is known by its key's name, credentials in a URL by their form."""
     problems = problems_of(
         "kafak.sasl_plain_password=hunter2", "log.url=kafka://me:hunter2@host:9092", "sasl_password:hunter2"
     )

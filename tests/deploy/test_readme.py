@@ -7,7 +7,7 @@ import pytest
 from typer.testing import CliRunner
 
 from mistakebound.commands.app import VERBS, app
-from mistakebound.config.keys import keys, shown
+from mistakebound.config.keys import keys, render_toml
 from tests.deploy.support.pages import README, blocks, section
 
 MOST_BYTES = 10_240
@@ -32,7 +32,7 @@ def test_the_settings_shown_have_the_defaults_shown() -> None:
 
     assert len(rows) == 7
     for name, default in rows:
-        assert not default or shown(keys()[name].default) == default
+        assert not default or render_toml(keys()[name].default) == default
 
 
 def test_every_verb_is_in_the_table_of_commands() -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from mistakebound.config.keys import shown
+from mistakebound.config.keys import render_toml
 from mistakebound.core.messages.schema import read_prediction
 from mistakebound.core.records import Outgoing
 from mistakebound.core.replay.replay import Row, as_stream, replay_rows
@@ -33,7 +33,7 @@ def flags(settings: Mapping[str, Mapping[str, Any]]) -> Iterator[str]:
     """Settings as `--set` takes them."""
     for section, values in settings.items():
         for name, value in values.items():
-            yield f"{section}.{name}={shown(value)}"
+            yield f"{section}.{name}={render_toml(value)}"
 
 
 def rows_of(case: Case) -> list[Row]:

@@ -1,4 +1,4 @@
-"""The command `mistakebound`: a table of verbs, and what becomes of errors.
+"""The command `mistakebound`: a table of verbs, and how errors end the process.
 
 A verb is one file in this folder with one function (or one `typer.Typer` of functions), and one line in
 `VERBS`. A verb's module is imported when it is used or listed, and imports what is slow inside its
@@ -18,7 +18,7 @@ from typer.core import TyperGroup
 
 from mistakebound.commands.errors import code_of
 from mistakebound.commands.output import print_message
-from mistakebound.exit_codes import MEANINGS, ExitCode
+from mistakebound.exit_codes import ExitCode
 
 VERBS: dict[str, str] = {
     "demo": "mistakebound.commands.demo.demo:demo",
@@ -39,8 +39,6 @@ VERBS: dict[str, str] = {
     "health": "mistakebound.commands.health:health",
 }
 """Verb to `module:function`, in the order of the help."""
-
-_CODES = "; ".join(f"{code:d} {meaning}" for code, meaning in MEANINGS.items())
 
 
 class Verbs(TyperGroup):
@@ -67,7 +65,7 @@ class Verbs(TyperGroup):
             result = super().invoke(ctx)
             sys.stdout.flush()
         except BrokenPipeError:
-            # Whoever read our output has seen enough. The interpreter flushes once more on its way out.
+            # Whoever read our output has seen enough. The interpreter will flush once more when it ends.
             os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
             raise typer.Exit(ExitCode.DONE) from None
         except Exception as error:
@@ -76,7 +74,9 @@ class Verbs(TyperGroup):
                     error.message = _mask(text.removeprefix("Value error, "))  # type: ignore[attr-defined]
                 raise
             code = code_of(error)
-            print_message(_mask(_render_trace(error) if code is ExitCode.BUG else str(error)))
+            # Not left to the interpreter, which would print the secrets that a library put into its message.
+            trace = "".join(traceback.format_exception(error)).rstrip()
+            print_message(_mask(trace if code is ExitCode.BUG else str(error)))
             raise typer.Exit(code) from None
         return result
 
@@ -87,11 +87,7 @@ def _mask(text: str) -> str:
     return mask_text(text)
 
 
-def _render_trace(error: Exception) -> str:
-    # Not left to the interpreter, which would print the secrets that a library put into its message.
-    return "".join(traceback.format_exception(error)).rstrip()
-
-
+_CODES = "; ".join(f"{code:d} {code.meaning}" for code in ExitCode)
 app = typer.Typer(
     cls=Verbs,
     add_completion=False,
@@ -107,7 +103,7 @@ def _version(wanted: bool) -> None:
             number = version("mistakebound")
         except PackageNotFoundError:
             number = "(not installed)"
-        # Looked for, not imported: this is all that is wanted.
+        # Looked for, not imported: only its file's name is wanted.
         step = find_spec("mistakebound.core.step.step")
         interpreted = step is None or (step.origin or "").endswith(".py")
         print(f"mistakebound {number}{'' if interpreted else ', compiled'}")

@@ -1,4 +1,4 @@
-"""`checkpoint list|show|verify`: what lies in the checkpoint store."""
+"""`checkpoint list|show|verify`: what the checkpoint store holds."""
 
 from typing import Annotated
 
@@ -8,9 +8,12 @@ from mistakebound.commands.errors import CommandError
 from mistakebound.commands.options import Config, Json, LogUrl, Sets, read_settings
 from mistakebound.exit_codes import ExitCode
 
+VALID, INVALID = "valid", "invalid: "
+
 checkpoint = typer.Typer(
-    help="Look at checkpoints: shortcuts for the fold, never the truth.",
+    help="Look at checkpoints. They only save time: the log holds the truth.",
     no_args_is_help=True,
+    add_completion=False,
     rich_markup_mode=None,
 )
 
@@ -19,20 +22,17 @@ checkpoint = typer.Typer(
 def list_(config: Config = None, sets: Sets = None, log: LogUrl = None, json: Json = False) -> None:
     """List the checkpoints of checkpoint.url, oldest first."""
     from mistakebound.commands.checkpoint_files import open_own_store
-    from mistakebound.commands.output import as_json, print_message, table
+    from mistakebound.commands.output import print_json, print_message, render_table
 
     store = open_own_store(read_settings(config, sets, log).checkpoint)
     if store is None:
-        print_message("checkpoint.url is empty: no checkpoints are kept")
+        print_message("checkpoint.url is empty: checkpoints are not kept")
         return
-    rows = []
-    for name in store.names():
-        wrong = _find_wrong(store.where(name))
-        rows.append((name, store.size(name), "valid" if wrong is None else f"invalid: {wrong}"))
+    rows = [(name, store.size(name), _judge(store.where(name))) for name in store.names()]
     if json:
-        as_json([{"file": name, "bytes": size, "state": state} for name, size, state in rows])
+        print_json([{"file": name, "bytes": size, "state": state} for name, size, state in rows])
     elif rows:
-        print(table(("file", "bytes", "state"), rows))
+        print(render_table(("file", "bytes", "state"), *rows))
     else:
         print_message(f"no checkpoints in {store.where()}")
 
@@ -44,7 +44,7 @@ def show(
 ) -> None:
     """Print a checkpoint's version, positions, digest and largest weights, as JSON."""
     from mistakebound.commands.checkpoint_files import read_checkpoint
-    from mistakebound.commands.output import as_json
+    from mistakebound.commands.output import print_json
     from mistakebound.core.checkpoint import describe_checkpoint
     from mistakebound.core.faults import BadSnapshot
     from mistakebound.core.model.model import Model
@@ -58,7 +58,7 @@ def show(
     model.restore(found.model)
     weights = model.learner.weights()
     largest = sorted(weights.items(), key=lambda item: (-abs(item[1]), item[0]))[:top]
-    as_json({**describe_checkpoint(found), "digest": model.digest(), "largest_weights": dict(largest)})
+    print_json({**describe_checkpoint(found), "digest": model.digest(), "largest_weights": dict(largest)})
 
 
 @checkpoint.command()
@@ -66,20 +66,20 @@ def verify(files: Annotated[list[str], typer.Argument(metavar="FILE...", help="P
     """Check that checkpoints are whole; exit 3 when one is not."""
     bad = 0
     for file in files:
-        wrong = _find_wrong(file)
-        print(f"{file}: {wrong or 'valid'}")
-        bad += wrong is not None
+        state = _judge(file)
+        print(f"{file}: {state.removeprefix(INVALID)}")
+        bad += state != VALID
     if bad:
         raise CommandError(f"{bad} of {len(files)} cannot be used; the log still can", ExitCode.CHECK_FAILED)
 
 
-def _find_wrong(file: str) -> str | None:
-    """Why the checkpoint cannot be used; None where it can."""
+def _judge(file: str) -> str:
+    """VALID, or INVALID and why the checkpoint cannot be used."""
     from mistakebound.commands.checkpoint_files import read_checkpoint
     from mistakebound.core.faults import BadSnapshot
 
     try:
         read_checkpoint(file)
     except (CommandError, BadSnapshot) as error:
-        return str(error)
-    return None
+        return f"{INVALID}{error}"
+    return VALID

@@ -1,4 +1,4 @@
-"""Checkpoints as the command line names them: those of `checkpoint.url`, or single ones by path or URL."""
+"""Checkpoints as the command line names them: all in `checkpoint.url`, or single ones by path or URL."""
 
 from mistakebound.commands.errors import CommandError
 from mistakebound.core.checkpoint import Checkpoint, decode_checkpoint
@@ -9,7 +9,7 @@ from mistakebound.worker.checkpoints.open_store import open_store
 from mistakebound.worker.checkpoints.store import CheckpointStore, split
 
 ASK_S = 30.0
-"""How long a store that is named on the command line has for one answer."""
+"""How long a store named on the command line may take for one answer."""
 
 
 def open_own_store(rules: CheckpointSettings) -> CheckpointStore | None:
@@ -18,7 +18,7 @@ def open_own_store(rules: CheckpointSettings) -> CheckpointStore | None:
 
 
 def read_checkpoint(file: str) -> Checkpoint:
-    """Raises CommandError where nothing can be read, BadSnapshot where it is no whole checkpoint."""
+    """Raises CommandError where the file cannot be read, BadSnapshot where it is not a whole checkpoint."""
     url, name = split(file)
     try:
         content, _ = open_store(url, ASK_S).read(name)

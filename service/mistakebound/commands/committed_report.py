@@ -1,8 +1,8 @@
-"""How a log's work stands, from what was committed to it: no worker is asked."""
+"""What was done on a log and what is left, from what was committed to it: no worker is needed."""
 
 from mistakebound.core.messages.schema import read_outcomes
 from mistakebound.core.messages.tallies import Tally, zero
-from mistakebound.core.records import INPUTS
+from mistakebound.core.records import Topic
 from mistakebound.core.reporting.report import ModelSummary, PartitionCounts, Report, report, summary
 from mistakebound.core.reporting.status import Behind
 from mistakebound.core.theorems.claims import certificate, claims
@@ -40,19 +40,17 @@ def read_report(log: Log, settings: Settings, *, fold: bool) -> Report:
 
 
 def _undecided(counts: dict[str, int]) -> int:
-    """Inputs consumed of which no outcome is known yet."""
+    """How many of the inputs consumed have no outcome yet."""
     return counts["consumed"] - sum(count for name, count in counts.items() if name != "consumed")
 
 
 def read_lag(log: Log) -> dict[int, Behind]:
     """Input offsets not yet committed, by partition and topic (transaction markers count too)."""
     committed = log.group_positions()
-    found: dict[int, Behind] = {}
-    for p in range(log.partitions):
+
+    def behind(topic: Topic, p: int) -> int:
         position = committed.get(p)
-        behind: dict[str, int] = {}
-        for topic in INPUTS:
-            start = log.low_watermark(topic, p) if position is None else getattr(position, topic)
-            behind[topic] = max(0, log.high_watermark(topic, p) - start)
-        found[p] = Behind(**behind)
-    return found
+        start = log.low_watermark(topic, p) if position is None else getattr(position, topic)
+        return max(0, log.high_watermark(topic, p) - start)
+
+    return {p: Behind(behind("examples", p), behind("labels", p)) for p in range(log.partitions)}

@@ -1,11 +1,11 @@
-"""`config`: what is set, by whom, and whether it holds together."""
+"""`config`: what is set, where it comes from, and whether it is consistent."""
 
 from typing import Annotated
 
 import typer
 
 from mistakebound.commands.options import Config, Json, LogUrl, Sets, load, open_log, read_settings
-from mistakebound.commands.output import as_json, print_message, table
+from mistakebound.commands.output import print_json, print_message, render_table
 
 config = typer.Typer(
     help="Check and show the settings.", no_args_is_help=True, add_completion=False, rich_markup_mode=None
@@ -16,15 +16,13 @@ config = typer.Typer(
 def check(
     online: Annotated[
         bool,
-        typer.Option(
-            "--online", help="Also ask the log whether its topics fit, and write to checkpoint.url."
-        ),
+        typer.Option("--online", help="Also check the log's topics, and write to checkpoint.url."),
     ] = False,
     config: Config = None,
     sets: Sets = None,
     log: LogUrl = None,
 ) -> None:
-    """Check everything that `run` needs. Exit 2 with all problems at once; with --online 3 and 4 too."""
+    """Check everything that `run` needs. Exit 2 with all problems at once; with --online also 3 or 4."""
     from mistakebound.config.checks import require_for_run
     from mistakebound.worker.http.tls import tls_of
 
@@ -37,8 +35,7 @@ def check(
 
         with open_log(settings) as reached:
             check_topics(reached, settings)
-        store = open_own_store(settings.checkpoint)
-        if store is not None:
+        if (store := open_own_store(settings.checkpoint)) is not None:
             store.probe()
     print_message("the configuration is complete")
 
@@ -46,19 +43,15 @@ def check(
 @config.command()
 def show(config: Config = None, sets: Sets = None, log: LogUrl = None, json: Json = False) -> None:
     """Print every setting in effect, and where it came from. Secrets are masked."""
-    from mistakebound.config.keys import effective, shown
+    from mistakebound.config.keys import effective, render_toml
 
     found = load(config, sets, log)
     rows = [(key, value, found.origins[key]) for key, value in effective(found.settings).items()]
     if json:
-        as_json(
-            {
-                key: {"value": value, "origin": origin.kind, "from": origin.name or None}
-                for key, value, origin in rows
-            }
-        )
+        print_json({k: {"value": v, "origin": o.kind, "from": o.name or None} for k, v, o in rows})
     else:
-        print(table(("key", "value", "from"), [(key, shown(value), origin) for key, value, origin in rows]))
+        shown = [(key, render_toml(value), origin) for key, value, origin in rows]
+        print(render_table(("key", "value", "from"), *shown))
 
 
 @config.command()
@@ -67,11 +60,11 @@ def schema(
         bool, typer.Option("--reference", help="Print deploy/configuration.md: every setting at length.")
     ] = False,
 ) -> None:
-    """Print the JSON Schema of mistakebound.toml, with which editors complete and check it."""
+    """Print the JSON Schema of mistakebound.toml; editors complete and check the file with it."""
     from mistakebound.config.keys import json_schema
     from mistakebound.config.reference import reference as render_reference
 
     if reference:
         print(render_reference(), end="")
     else:
-        as_json(json_schema())
+        print_json(json_schema())

@@ -1,10 +1,10 @@
-"""Errors of the command line, and the one place that says which error ends the process with which exit code."""
+"""Errors of the command line, and the one place that says with which exit code each error ends the process."""
 
 from mistakebound.exit_codes import ExitCode
 
 
 class CommandError(Exception):
-    """A command ends with this code and message; no traceback is shown."""
+    """Ends a command with this code and message; no traceback is shown."""
 
     def __init__(self, message: str, code: ExitCode = ExitCode.USAGE) -> None:
         super().__init__(message)
@@ -12,7 +12,7 @@ class CommandError(Exception):
 
 
 def code_of(error: BaseException) -> ExitCode:
-    """The exit code for an error; BUG for every error that nobody foresaw."""
+    """The exit code for an error; BUG for an error that nobody foresaw."""
     from mistakebound.config.problems import ConfigurationError
     from mistakebound.core.faults import BadLog, BadSnapshot
     from mistakebound.core.replay.recording import RecordingError
@@ -24,20 +24,16 @@ def code_of(error: BaseException) -> ExitCode:
 
     if isinstance(error, CommandError):
         return error.code
-    table: tuple[tuple[type[Exception], ExitCode], ...] = (
-        (ConfigurationError, ExitCode.USAGE),
-        (RecordingError, ExitCode.USAGE),
-        (BadSnapshot, ExitCode.CHECK_FAILED),
-        (protocol.Misconfigured, ExitCode.USAGE),
-        (BadLog, ExitCode.REFUSED),
-        (protocol.Refused, ExitCode.REFUSED),
-        (protocol.Fenced, ExitCode.SLOT_TAKEN),
-        (protocol.StaleGeneration, ExitCode.SLOT_TAKEN),
-        (protocol.TransactionFailed, ExitCode.GAVE_UP),
-        (protocol.LogError, ExitCode.UNREACHABLE),
-        (AddressError, ExitCode.UNREACHABLE),
-        (TlsError, ExitCode.USAGE),
-        (CheckpointError, ExitCode.UNREACHABLE),
-        (GaveUp, ExitCode.GAVE_UP),
-    )
-    return next((code for kind, code in table if isinstance(error, kind)), ExitCode.BUG)
+    errors: dict[ExitCode, tuple[type[Exception], ...]] = {
+        ExitCode.USAGE: (ConfigurationError, RecordingError, TlsError, protocol.Misconfigured),
+        ExitCode.CHECK_FAILED: (BadSnapshot,),
+        ExitCode.REFUSED: (BadLog, protocol.Refused),
+        ExitCode.SLOT_TAKEN: (protocol.Fenced, protocol.StaleGeneration),
+        ExitCode.GAVE_UP: (GaveUp, protocol.TransactionFailed),
+        ExitCode.UNREACHABLE: (
+            AddressError,
+            CheckpointError,
+            protocol.LogError,
+        ),  # all other errors of the log
+    }
+    return next((code for code, kinds in errors.items() if isinstance(error, kinds)), ExitCode.BUG)

@@ -1,4 +1,4 @@
-"""`health`: ask a worker on this machine how it is; made for container health checks."""
+"""`health`: ask a worker on this machine whether it is well; made for container health checks."""
 
 from typing import Annotated
 
@@ -31,13 +31,13 @@ def health(
         raise CommandError("http.address is empty: the worker serves no health; set it to host:port")
     host, _, port = address.rpartition(":")
     path = "/readyz" if ready else "/healthz"
-    peer = (_reachable(host), int(port))
-    connection = (
-        HTTPConnection(*peer, timeout=_TIMEOUT_S)
-        if certificate is None
-        else HTTPSConnection(*peer, timeout=_TIMEOUT_S, context=asking())
-    )
-    scheme = "http" if certificate is None else "https"
+    bare = host.removeprefix("[").removesuffix("]")
+    # Where a server listens on all addresses, any of this machine's own reaches it.
+    peer = ({"0.0.0.0": "127.0.0.1", "::": "::1"}.get(bare, bare), int(port))  # noqa: S104
+    if certificate is None:
+        scheme, connection = "http", HTTPConnection(*peer, timeout=_TIMEOUT_S)
+    else:
+        scheme, connection = "https", HTTPSConnection(*peer, timeout=_TIMEOUT_S, context=asking())
     try:
         connection.connect()
         if certificate is not None and not is_shown(certificate, connection.sock):
@@ -50,17 +50,13 @@ def health(
         response = connection.getresponse()
         answer = response.read(_ANSWER_BYTES).decode("utf-8", "replace").rstrip()
     except (OSError, HTTPException) as error:
-        wrong = f"no answer from {scheme}://{address}{path}: {error or type(error).__name__}"
-        remedy = "Is the worker running, with this http.address?"
-        raise CommandError(f"{wrong}. {remedy}", ExitCode.UNREACHABLE) from None
+        raise CommandError(
+            f"no answer from {scheme}://{address}{path}: {error or type(error).__name__}. "
+            "Is the worker running, with this http.address?",
+            ExitCode.UNREACHABLE,
+        ) from None
     finally:
         connection.close()
     print(answer)
     if response.status != 200:
         raise CommandError(f"{path} answered {response.status}", ExitCode.CHECK_FAILED)
-
-
-def _reachable(host: str) -> str:
-    """The address to ask at, where a server listens on all."""
-    bare = host.removeprefix("[").removesuffix("]")
-    return {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(bare, bare)  # noqa: S104

@@ -1,4 +1,4 @@
-"""Files that a verb is given to read, `-` for stdin, and what they hold. Raises CommandError for what is wrong."""
+"""Files that a verb is given to read, `-` for stdin, and what they hold. Raises CommandError for a bad file."""
 
 import sys
 from collections.abc import Iterator
@@ -12,15 +12,14 @@ from mistakebound.commands.errors import CommandError
 
 Form = Literal["recording", "csv", "svmlight", "jsonl"]
 FormOption = Annotated[
-    Form | None,
-    typer.Option("--from", help="What the file holds; by default as its content or name says."),
+    Form | None, typer.Option("--from", help="What the file holds; by default its content or name tells.")
 ]
 _ENDINGS: dict[str, Form] = {".csv": "csv", ".svm": "svmlight", ".svmlight": "svmlight", ".jsonl": "jsonl"}
 
 
 @contextmanager
 def open_input(file: str) -> Iterator[IO[bytes]]:
-    """The file's lines, one by one."""
+    """Open the file, to be read by lines."""
     if file == "-":
         yield sys.stdin.buffer
         return
@@ -33,18 +32,18 @@ def open_input(file: str) -> Iterator[IO[bytes]]:
 
 
 def read_input(file: str) -> bytes:
-    """The file, whole."""
+    """The whole file."""
     with open_input(file) as lines:
         return lines.read()
 
 
 def is_recording(beginning: bytes) -> bool:
-    """Whether a file that begins so was made by `record`."""
+    """Whether a file with this beginning was made by `record`."""
     return beginning.startswith(b"{") and b'"mistakebound-recording"' in beginning[:200]
 
 
 def choose_form(file: str, form: Form | None, content: bytes) -> Form:
-    """The form that was asked for, else what content and name say."""
+    """The form that was asked for, else the one that content or name tells."""
     found = form or ("recording" if is_recording(content) else _ENDINGS.get(Path(file).suffix))
     if found is None:
         raise CommandError(f"cannot tell what {file} holds; add --from recording|csv|svmlight|jsonl")

@@ -1,8 +1,8 @@
-"""Labelled data from files, CSV with a header, svmlight, JSON Lines or a recording, as rows of a replay."""
+"""Labelled data from a file (CSV with a header, svmlight, JSON Lines, or a recording), as rows of a replay."""
 
 import csv
 import io
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import msgspec
@@ -17,12 +17,11 @@ from mistakebound.settings import LearnerSettings, Settings
 
 
 def _wrong_line(line: int, what: str, remedy: str) -> CommandError:
-    """A line that cannot be read: it is the file's fault, and says where."""
     return CommandError(f"line {line}: {what}; {remedy}")
 
 
 def _parse_scalar(text: str) -> Any:
-    """A JSON scalar where the text is one, else the text."""
+    """The number or truth value where the text is JSON for one, else the text."""
     try:
         value = msgspec.json.decode(text)
     except (msgspec.DecodeError, RecursionError):
@@ -41,9 +40,8 @@ def from_csv(lines: Iterable[str]) -> Iterator[Row]:
         raise _wrong_line(1, f"the header has no column `label`: {list(names)}", "rename the label's column")
     for number, cells in enumerate(reader, 1):
         if None in cells or None in cells.values():
-            raise _wrong_line(
-                reader.line_num, f"it does not have {len(names)} cells like the header", "correct the line"
-            )
+            what = f"it does not have {len(names)} cells, as the header has"
+            raise _wrong_line(reader.line_num, what, "correct the line")
         features = {name: _parse_cell(text) for name, text in cells.items() if name not in ("id", "label")}
         yield Row(cells.get("id") or str(number), features, _parse_scalar(cells["label"]))
 
@@ -65,15 +63,13 @@ def from_svmlight(lines: Iterable[str]) -> Iterator[Row]:
             continue
         features: dict[str, float] = {}
         for pair in pairs:
-            name, colon, text = pair.partition(":")
+            name, _, text = pair.partition(":")
             if name == "qid":
                 continue
             try:
                 features[name] = float(text)
             except ValueError:
-                colon = ""
-            if not colon:
-                raise _wrong_line(number, f"{pair!r} is not index:value", "correct the line")
+                raise _wrong_line(number, f"{pair!r} is not index:value", "correct the line") from None
         yield Row(str(number), features, _parse_scalar(label.removeprefix("+")))
 
 
@@ -89,7 +85,7 @@ _decode_line = msgspec.json.Decoder(_JsonRow).decode
 
 
 def from_jsonl(lines: Iterable[str | bytes]) -> Iterator[Row]:
-    """`{"id": ..., "features": ..., "label": ...}` a line; without an id it is the line's number."""
+    """`{"id": ..., "features": ..., "label": ...}` on each line; the default id is the line's number."""
     for number, line in enumerate(lines, 1):
         if not line.strip():
             continue
@@ -103,24 +99,18 @@ def from_jsonl(lines: Iterable[str | bytes]) -> Iterator[Row]:
         yield Row(str(number if value.id is UNSET else value.id), value.features, value.label)
 
 
-_READERS: Mapping[str, Callable[[Iterable[str]], Iterator[Row]]] = {
-    "csv": from_csv,
-    "svmlight": from_svmlight,
-    "jsonl": from_jsonl,
-}
-
-
 def read_labelled(form: Form, content: bytes) -> list[Row]:
     """Labelled data's rows. Raises CommandError, naming the line or the byte."""
+    reader = {"csv": from_csv, "svmlight": from_svmlight, "jsonl": from_jsonl}[form]
     try:
         lines = io.StringIO(content.decode("utf-8-sig"), newline="")
     except UnicodeDecodeError as error:
         raise CommandError(f"the file is not UTF-8 at byte {error.start}") from None
-    return list(_READERS[form](lines))
+    return list(reader(lines))
 
 
 def read_rows(form: Form, content: bytes, settings: Settings) -> Sequence[Row]:
-    """Labelled data, or what a recording's labels were applied to, in the order applied."""
+    """Labelled data's rows, or the examples of a recording in the order in which their labels were applied."""
     if form != "recording":
         return read_labelled(form, content)
     header, records = begin(content.splitlines(keepends=True))

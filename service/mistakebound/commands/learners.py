@@ -24,18 +24,18 @@ def learners(
     Bounds are for zero delay and one worker: U updates, M mistakes on published predictions, R the longest
     example updated on, gamma the margin of a separator of length 1, n features, |C| concepts.
     """
-    from mistakebound.commands.output import as_json, table
+    from mistakebound.commands.output import print_json, render_table
     from mistakebound.core.learners import KINDS
 
     if concepts:
         found = concept_classes()
         if json:
-            as_json(found)
+            print_json(found)
         else:
             rows = [(one["name"], ", ".join(one["learners"]), one["meaning"]) for one in found]
-            print(table(("learner.concepts", "learners", "meaning"), rows))
+            print(render_table(("learner.concepts", "learners", "meaning"), *rows))
     elif json:
-        as_json([{"kind": name, **_described(kind)} for name, kind in KINDS.items()])
+        print_json([{"kind": name, **_described(kind)} for name, kind in KINDS.items()])
     elif markdown:
         print(as_markdown(), end="")
     else:

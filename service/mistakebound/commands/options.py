@@ -1,16 +1,19 @@
-"""Options that most verbs take, and the step from them to checked settings."""
+"""Options that most verbs take, and how checked settings and an open log come from them."""
 
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, TypeVar
 
 import typer
+
+from mistakebound.commands.errors import CommandError
 
 if TYPE_CHECKING:
     from mistakebound.config.load import Loaded
     from mistakebound.log.protocol import Log
     from mistakebound.settings import Settings
 
+Choice = TypeVar("Choice", bound=str)
 Config = Annotated[
     Path | None,
     typer.Option(
@@ -34,6 +37,14 @@ WaitS = Annotated[
 ]
 
 
+def choose(name: str, value: str, choices: "tuple[Choice, ...]") -> Choice:
+    """The one of the choices, known only when the verb runs, that `value` spells. Raises CommandError."""
+    for choice in choices:
+        if value == choice:
+            return choice
+    raise CommandError(f"{name} must be one of {', '.join(choices)}, not {value!r}")
+
+
 def load(config: Path | None, sets: list[str] | None, log: str | None) -> "Loaded":
     """Settings with their origins. Raises ConfigurationError."""
     from mistakebound.config.load import load as load_from
@@ -47,7 +58,7 @@ def read_settings(config: Path | None, sets: list[str] | None, log: str | None) 
 
 
 def open_log(settings: "Settings") -> "Log":
-    """The log that the settings name; to be used in `with`. Raises ConfigurationError where they name none."""
+    """The log that the settings name, for a `with`. Raises ConfigurationError where they name none."""
     from mistakebound import log
     from mistakebound.config.checks import require_log
 

@@ -1,4 +1,4 @@
-"""A table of how a stream goes: a line whenever the labelled examples have doubled."""
+"""A table of how a stream goes: a line whenever the labelled examples have doubled, as Vowpal Wabbit prints."""
 
 from collections.abc import Callable, Iterable
 
@@ -9,45 +9,34 @@ HEADS = ("examples", "labelled", "mistakes", "rate since last", "rate overall", 
 
 
 class Progress:
-    """Prints on doubling intervals, as Vowpal Wabbit does, and a last line at the end."""
+    """Writes the heads before the first line, and a last line at the end."""
 
     def __init__(self, write: Callable[[str], None]) -> None:
         self._write = write
         self._next = 1
-        self._last = (0, 0)
-        self._begun = False
+        self._last: tuple[int, int] | None = None
 
     def observe(self, ledgers: Iterable[Ledger]) -> None:
-        """Print a line if it is time; `ledgers` are all partitions'."""
-        tallies = [ledger.tallies.life for ledger in ledgers]
-        labelled = sum(tally.judged for tally in tallies)
-        if labelled >= self._next:
-            self._line(
-                sum(tally.examples["consumed"] for tally in tallies),
-                labelled,
-                sum(tally.mistakes for tally in tallies),
-                sum(tally.majority_mistakes for tally in tallies),
-            )
+        """Write a line if it is time; `ledgers` are all partitions'."""
+        life = [ledger.tallies.life for ledger in ledgers]
+        if (labelled := sum(tally.judged for tally in life)) >= self._next:
+            examples = sum(tally.examples["consumed"] for tally in life)
+            mistakes = sum(tally.mistakes for tally in life)
+            self._write_line(examples, labelled, mistakes, sum(tally.majority_mistakes for tally in life))
 
     def finish(self, report: Report) -> None:
-        """The last line, unless it was printed already."""
-        if report.labelled != self._last[0] or not self._begun:
+        """Write the last line, unless it was written already."""
+        if self._last is None or report.labelled != self._last[0]:
             majority = report.baselines["majority"].mistakes
-            self._line(report.examples, report.labelled, report.mistakes, majority)
+            self._write_line(report.examples, report.labelled, report.mistakes, majority)
 
-    def _line(self, examples: int, labelled: int, mistakes: int, majority: int) -> None:
-        if not self._begun:
+    def _write_line(self, examples: int, labelled: int, mistakes: int, majority: int) -> None:
+        if self._last is None:
             self._write("  ".join(HEADS))
-            self._begun = True
-        before_labelled, before_mistakes = self._last
-        cells = (
-            str(examples),
-            str(labelled),
-            str(mistakes),
-            f"{rate(mistakes - before_mistakes, labelled - before_labelled):.4f}",
-            f"{rate(mistakes, labelled):.4f}",
-            f"{rate(majority, labelled):.4f}",
-        )
+        before_labelled, before_mistakes = self._last or (0, 0)
+        since = rate(mistakes - before_mistakes, labelled - before_labelled)
+        rates = (since, rate(mistakes, labelled), rate(majority, labelled))
+        cells = (str(examples), str(labelled), str(mistakes), *(f"{each:.4f}" for each in rates))
         self._write("  ".join(cell.rjust(len(head)) for cell, head in zip(cells, HEADS, strict=True)))
         self._last = (labelled, mistakes)
         while self._next <= labelled:

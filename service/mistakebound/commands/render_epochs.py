@@ -1,4 +1,4 @@
-"""Epochs as a person reads them: their settings, what they start from, and what changed."""
+"""Epochs for people: their settings, what they start from, and what changed."""
 
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -11,7 +11,7 @@ from mistakebound.settings import Settings
 
 
 def render_counts(counts: Iterable[int]) -> str:
-    """One count for each partition."""
+    """The partitions' counts."""
     return ",".join(map(str, counts))
 
 
@@ -21,14 +21,13 @@ def render_base(base: Base | None) -> str:
 
 
 def render_settings(epoch: Epoch) -> list[str]:
-    """Its settings that differ from the defaults."""
-    return [
-        f"{each.key} = {_render_value(each.after)}" for each in changes(Settings().of_epoch(), epoch.settings)
-    ]
+    """The epoch's settings that differ from the defaults."""
+    differing = changes(Settings().of_epoch(), epoch.settings)
+    return [f"{each.key} = {_render_value(each.after)}" for each in differing]
 
 
 def render_changes(differing: Sequence[Change]) -> list[str]:
-    """Each with both values."""
+    """Each changed setting with both values."""
     return [f"{each.key}: {_render_value(each.before)} -> {_render_value(each.after)}" for each in differing]
 
 

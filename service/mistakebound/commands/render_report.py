@@ -1,16 +1,15 @@
-"""A report as a person reads it."""
+"""A report for people."""
 
 from collections.abc import Mapping
 
-from mistakebound.commands.output import table
+from mistakebound.commands.output import render_table
 from mistakebound.core.reporting.report import Report
 from mistakebound.core.theorems.claims import Bound
 
 
 def render_report(report: Report) -> str:
-    """What was counted, what was proved of it, and the model."""
-    majority = report.baselines["majority"]
-    model = report.model
+    """What was counted, what is proved of it, and the model."""
+    majority, model = report.baselines["majority"], report.model
     labels = _render_counts({name: count for name, count in report.labels.items() if name != "consumed"})
     examples = _render_counts(report.example_outcomes)
     by_partition = ", ".join(map(str, model.updates))
@@ -31,17 +30,12 @@ def render_report(report: Report) -> str:
         rows.append(("margin", f"at most {report.margin_upper_bound:.4g}, whatever separates the updates"))
     if model.digest is not None:
         rows.append(("model", f"{model.features} features, sha256 {model.digest}"))
-    first, *rest = rows
-    return table(first, rest)
+    return render_table(*rows)
 
 
 def _render_bound(bound: Bound) -> str:
-    if bound.holds:
-        return f"{bound.of} {bound.count} <= {bound.value:.4g} ({bound.name}, {bound.assumes})"
-    return (
-        f"{bound.of} {bound.count} > {bound.value:.4g}: the assumptions do not hold "
-        f"({bound.name}, {bound.assumes})"
-    )
+    found = f"<= {bound.value:.4g}" if bound.holds else f"> {bound.value:.4g}: the assumptions do not hold"
+    return f"{bound.of} {bound.count} {found} ({bound.name}, {bound.assumes})"
 
 
 def _render_counts(counts: Mapping[str, int]) -> str:

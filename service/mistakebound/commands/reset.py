@@ -1,4 +1,4 @@
-"""`reset`: the next epoch, with other settings, from nothing or from an earlier version."""
+"""`reset`: begin the next epoch, with other settings, from nothing or from an earlier version."""
 
 from typing import TYPE_CHECKING, Annotated
 
@@ -9,11 +9,6 @@ from mistakebound.commands.options import Config, Json, LogUrl, Sets, WaitS, ope
 
 if TYPE_CHECKING:
     from mistakebound.core.messages.schema import Base
-
-NONE = (
-    "nothing to reset: the log holds no epoch and no work; `mistakebound run` begins the first epoch with the "
-    "settings that it is given"
-)
 
 
 def reset(
@@ -34,13 +29,13 @@ def reset(
     log: LogUrl = None,
     json: Json = False,
 ) -> None:
-    """Begin the next epoch with the settings given: forget the model, or go back to an earlier version.
+    """Begin the next epoch with these settings: forget the model, or go back to an earlier version.
 
-    Nothing is deleted. Counts for life, waiting examples and remembered ids stay. Stop all workers first.
+    Nothing is deleted: counts for life, waiting examples and remembered ids stay. Stop all workers first.
     """
     from mistakebound.commands.committed_report import read_report
-    from mistakebound.commands.output import as_json, print_message
-    from mistakebound.commands.render_plan import plan_as_dict, render_plan
+    from mistakebound.commands.output import print_json, print_message
+    from mistakebound.commands.render_reset import render_reset, reset_as_dict
     from mistakebound.config.checks import require_for_run, require_learner
     from mistakebound.worker.epochs.reset import execute as begin
     from mistakebound.worker.epochs.reset import must_not_be_lost, planned
@@ -53,13 +48,15 @@ def reset(
         must_not_be_lost(reached, settings, reached.group_positions())
         plan = planned(reached, settings, base)
         if plan is None:
-            print_message(NONE)
+            print_message(
+                "nothing to reset: the log holds no epoch and no work; `mistakebound run` begins the first epoch"
+            )
             return
         stays = read_report(reached, settings, fold=False)
         if json:
-            as_json({**plan_as_dict(plan, stays), "executed": execute})
+            print_json({**reset_as_dict(plan, stays), "executed": execute})
         else:
-            print(render_plan(plan, stays))
+            print(render_reset(plan, stays))
         if execute:
             begin(reached, settings, plan, wait)
     number = plan.begins.epoch
@@ -71,7 +68,7 @@ def reset(
 
 
 def _parse_version(text: str) -> "Base":
-    """`12,9` or `1:12,9`; epoch 0 where none is named. Raises CommandError."""
+    """The version `12,9` or `1:12,9`; its epoch is 0 where the text names none. Raises CommandError."""
     from mistakebound.core.messages.schema import Base
 
     epoch, colon, updates = text.rpartition(":")
@@ -79,7 +76,7 @@ def _parse_version(text: str) -> "Base":
     if not all(part.isascii() and part.isdigit() for part in ([*parts, epoch] if colon else parts)):
         raise CommandError(
             f"--to: {text!r} is not a version; write the updates of each partition, such as 12,9, or with their "
-            "epoch, 1:12,9 (`mistakebound status` prints the present one)",
+            "epoch, 1:12,9 (`mistakebound status` prints the present one)"
         )
     if colon and int(epoch) == 0:
         raise CommandError(f"--to: {text!r}: the first epoch is 1")

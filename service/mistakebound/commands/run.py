@@ -1,4 +1,4 @@
-"""`run`: the worker, until it is told to stop."""
+"""`run`: run the worker until it is told to stop."""
 
 import gc
 from typing import Annotated, Literal
@@ -11,8 +11,7 @@ from mistakebound.commands.output import print_message
 
 def run(
     log_format: Annotated[
-        Literal["json", "console"],
-        typer.Option("--log-format", help="How log lines on stderr look."),
+        Literal["json", "console"], typer.Option("--log-format", help="How log lines on stderr look.")
     ] = "json",
     log_level: Annotated[
         Literal["debug", "info", "warning", "error"],
@@ -31,7 +30,7 @@ def run(
 ) -> None:
     """Predict, learn from late labels, and keep every number provable.
 
-    SIGTERM and Ctrl-C finish the open step and exit 0; a second one stops at once.
+    SIGTERM or Ctrl-C finishes the open step and exits 0; a second one stops at once.
     """
     from mistakebound.config.checks import require_for_run, require_learner
     from mistakebound.worker import logs
@@ -44,7 +43,7 @@ def run(
     tls_of(settings.http)  # before the log is touched
     with stop_on_signals() as stop, open_log(settings) as reached:
         require_learner(settings, reached.partitions)
-        gc.freeze()  # all of it stays; each time the collector went through it would delay a step
+        gc.freeze()  # all of this stays: each time the collector looked through it, a step would be late
         work(
             reached,
             settings,

@@ -18,13 +18,13 @@ def seed(
     log: LogUrl = None,
     json: Json = False,
 ) -> None:
-    """Learn from a file before the stream: its updates are marked as seeds, and never counted as mistakes.
+    """Learn from a file before the stream: the updates are marked as seeds, and never count as mistakes.
 
-    They form an epoch of their own, on which the next is based; what was learned before stays. Stop all workers
-    first. No theorem holds for a model that started warm.
+    They form an epoch of their own, on which the next one is based; what was learned before stays. Stop all
+    workers first. No theorem holds for a model that started warm.
     """
     from mistakebound.commands.labelled_files import read_rows
-    from mistakebound.commands.output import as_json, print_message
+    from mistakebound.commands.output import print_json, print_message
     from mistakebound.config.checks import require_for_run, require_learner
     from mistakebound.worker.epochs import seeding
     from mistakebound.worker.epochs.reset import must_not_be_lost
@@ -41,15 +41,8 @@ def seed(
         if not dry_run:
             seeding.execute(reached, settings, plan, wait)
     if json:
-        as_json(
-            {
-                "labelled": plan.labelled,
-                "unread": plan.unread,
-                "seeds": counts,
-                "epoch": plan.begins.epoch,
-                "executed": not dry_run,
-            }
-        )
+        found = {"labelled": plan.labelled, "unread": plan.unread, "seeds": counts}
+        print_json({**found, "epoch": plan.begins.epoch, "executed": not dry_run})
     else:
         print(
             f"{sum(counts)} seeds (by partition: {', '.join(map(str, counts))}) from {plan.labelled} labelled examples; "

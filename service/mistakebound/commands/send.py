@@ -1,9 +1,10 @@
 """`send`: messages from a file, or a recording's inputs, into the log."""
 
 import itertools
+import json
 import time
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
@@ -12,16 +13,15 @@ from mistakebound.commands.options import Config, LogUrl, Sets, open_log, read_s
 from mistakebound.commands.output import print_message
 
 if TYPE_CHECKING:
-    from mistakebound.core.records import Outgoing, Record, Topic
+    from mistakebound.core.records import Outgoing, Topic
     from mistakebound.log.protocol import Log
     from mistakebound.settings import Settings
-
-BOTH = "inputs"
 
 
 def send(
     topic: Annotated[
-        str, typer.Argument(metavar="TOPIC", help="examples or labels; `inputs` for both, of a recording.")
+        Literal["examples", "labels", "inputs"],
+        typer.Argument(metavar="TOPIC", help="examples or labels; `inputs` for both, from a recording."),
     ],
     file: Annotated[str, typer.Argument(metavar="FILE|-", help="JSON Lines or a recording; - is stdin.")],
     config: Config = None,
@@ -30,22 +30,20 @@ def send(
 ) -> None:
     """Send messages, or a recording's inputs.
 
-    Messages come as one JSON object a line; a message's key is its id. A recording keeps keys, values,
-    headers and record times; partitions too, where the log has as many.
+    Messages are one JSON object a line; a message's key is its id. A recording keeps its keys, values,
+    headers and record times, and its partitions where the log has as many.
     """
-    from mistakebound.commands.choices import choose
     from mistakebound.commands.input_files import is_recording, open_input
     from mistakebound.core.records import INPUTS
 
-    choose("TOPIC", topic, (*INPUTS, BOTH))
-    topics = tuple(one for one in INPUTS if topic in (one, BOTH))
+    topics = tuple(one for one in INPUTS if topic in (one, "inputs"))
     settings = read_settings(config, sets, log)
     with open_input(file) as lines, open_log(settings) as reached:
         first = lines.readline()
         whole = itertools.chain([first] if first else [], lines)
         if is_recording(first):
             outgoing = _from_recording(reached, whole, topics)
-        elif topic == BOTH:
+        elif topic == "inputs":
             raise CommandError(f"{file} is not a recording: name the topic, examples or labels")
         else:
             outgoing = _from_messages(settings, topics[0], whole)
@@ -56,7 +54,7 @@ def send(
 
 
 class _UntilWrong:
-    """Ends before the first wrong line instead of raising, so that all before it is sent for sure."""
+    """Ends before the first wrong line instead of raising, so that all before it is sent."""
 
     def __init__(self, outgoing: "Iterator[Outgoing]") -> None:
         self._outgoing = outgoing
@@ -73,13 +71,28 @@ class _UntilWrong:
 
 def _from_messages(settings: "Settings", topic: "Topic", lines: Iterable[bytes]) -> "Iterator[Outgoing]":
     """Each line as it is, under its id. Raises CommandError at a line without an id."""
-    from mistakebound.commands.message_key import key_of
+    from mistakebound.core.messages.inputs import resolve
     from mistakebound.core.records import Outgoing
 
+    pointer = settings.messages.id
     for number, line in enumerate(lines, start=1):
         value = line.rstrip(b"\r\n")
-        if value.strip():
-            yield Outgoing(topic, -1, key_of(value, settings.messages.id, number), value)
+        if not value.strip():
+            continue
+        try:
+            found = resolve(json.loads(value), pointer)
+        except (ValueError, RecursionError) as error:
+            raise CommandError(f"line {number}: not JSON: {error}. Write one JSON object a line") from None
+        if type(found) not in (int, str) or found == "":
+            wrong = (
+                f"no id at messages.id = {pointer}"
+                if found is None
+                else f"id = {json.dumps(found)} is not an id"
+            )
+            raise CommandError(
+                f"line {number}: {wrong}. An id is a string or an integer; messages.id says where it is"
+            )
+        yield Outgoing(topic, -1, str(found).encode("utf-8"), value)
 
 
 def _from_recording(log: "Log", lines: Iterable[bytes], topics: "tuple[Topic, ...]") -> "Iterator[Outgoing]":
@@ -95,20 +108,21 @@ def _from_recording(log: "Log", lines: Iterable[bytes], topics: "tuple[Topic, ..
         )
     kept = _kept_since(log, topics)
     warned = False
-    for record in records:
-        if record.topic not in topics:
-            continue
+    for record in (one for one in records if one.topic in topics):
         if not warned and 0 <= record.timestamp_ms < kept.get(record.topic, 0):
-            _warn_of_retention(record)
+            print_message(
+                f"warning: {record.topic} records from offset {record.offset} on are older than the topic's "
+                "retention.ms: the broker deletes them soon. Raise its retention.ms (-1: keep all) before sending"
+            )
             warned = True
-        # A record without a time gets one from the log: there is none to keep.
+        # A record without a time has none to keep: the log stamps it.
         at = record.timestamp_ms if record.timestamp_ms >= 0 else None
         partition = record.partition if same else -1
         yield Outgoing(record.topic, partition, record.key, record.value, record.headers, at)
 
 
 def _kept_since(log: "Log", topics: "tuple[Topic, ...]") -> "dict[Topic, int]":
-    """Oldest record time in ms that each topic's retention keeps; nothing for those that keep all."""
+    """The oldest record time in ms that each topic's retention keeps; topics that keep all are left out."""
     now = time.time_ns() // 1_000_000
     described = log.describe()
     kept: dict[Topic, int] = {}
@@ -118,10 +132,3 @@ def _kept_since(log: "Log", topics: "tuple[Topic, ...]") -> "dict[Topic, int]":
         if retention != "-1":
             kept[topic] = now - int(retention)
     return kept
-
-
-def _warn_of_retention(record: "Record") -> None:
-    print_message(
-        f"warning: {record.topic} records from offset {record.offset} on are older than the topic's "
-        "retention.ms: the broker deletes them soon. Raise its retention.ms (-1: keep all) before sending"
-    )

@@ -1,4 +1,4 @@
-"""`status`: how a log's work stands, read from the log itself, with no worker asked."""
+"""`status`: what was done and what is left, read from the log itself, without a worker."""
 
 from typing import Annotated
 
@@ -22,14 +22,14 @@ def status(
     """Print tallies, lag and version from the committed offsets and the newest outcomes."""
     from mistakebound.commands import render_epochs
     from mistakebound.commands.committed_report import read_lag, read_report
-    from mistakebound.commands.output import as_json, table
+    from mistakebound.commands.output import print_json, render_table
     from mistakebound.commands.render_report import render_report
     from mistakebound.core.model.settings_diff import changes
     from mistakebound.core.reporting import status as reporting
     from mistakebound.worker.epochs.epochs import newest_epochs
 
     if schema:
-        as_json(reporting.schema())
+        print_json(reporting.schema())
         return
     settings = read_settings(config, sets, log)
     with open_log(settings) as reached:
@@ -38,7 +38,7 @@ def status(
         epoch, before, *_ = (*newest_epochs(reached), None, None)
     if json:
         epoch_status = None if epoch is None else reporting.epoch_status(epoch, before)
-        as_json(reporting.status(found, lags, epoch_status).as_dict())
+        print_json(reporting.status(found, lags, epoch_status).as_dict())
         return
     print(render_report(found))
     if epoch is not None:
@@ -48,4 +48,4 @@ def status(
                 print(f"  {line}")
     print()
     rows = [(p, both.examples, both.labels) for p, both in lags.items()]
-    print(table(("partition", "examples behind", "labels behind"), rows))
+    print(render_table(("partition", "examples behind", "labels behind"), *rows))

@@ -1,16 +1,14 @@
-"""`tail`: a topic's records as they come, committed ones only."""
+"""`tail`: a topic's committed records as they come."""
 
 import sys
-from collections.abc import Iterator
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from mistakebound.commands.options import Config, LogUrl, Sets, open_log, read_settings
+from mistakebound.commands.options import Config, LogUrl, Sets, choose, open_log, read_settings
 
 if TYPE_CHECKING:
-    from mistakebound.core.records import Record, Topic
-    from mistakebound.log.protocol import Log
+    from mistakebound.core.records import Record
 
 
 def tail(
@@ -29,7 +27,6 @@ def tail(
 
     One JSON object a line, committed records only, until Ctrl-C.
     """
-    from mistakebound.commands.choices import choose
     from mistakebound.core.records import TOPICS
 
     chosen = choose("TOPIC", topic, TOPICS)
@@ -38,7 +35,10 @@ def tail(
     left = count
     try:
         with open_log(settings) as reached:
-            for batch in _follow(reached, chosen, from_low=start == "beginning"):
+            watermark = reached.low_watermark if start == "beginning" else reached.high_watermark
+            for batch in reached.follow(
+                {(chosen, p): watermark(chosen, p) for p in range(reached.partitions)}
+            ):
                 for record in batch[:left]:
                     out.write(_render(record, whole=json))
                 out.flush()
@@ -47,21 +47,13 @@ def tail(
                     if left == 0:
                         return
     except KeyboardInterrupt:
-        # Ctrl-C is how this command is meant to end.
-        return
-
-
-def _follow(log: "Log", topic: "Topic", *, from_low: bool) -> "Iterator[list[Record]]":
-    watermark = log.low_watermark if from_low else log.high_watermark
-    starts = {(topic, partition): watermark(topic, partition) for partition in range(log.partitions)}
-    for batch in log.follow(starts):
-        yield list(batch)
+        return  # Ctrl-C is how this command is meant to end
 
 
 def _render(record: "Record", *, whole: bool) -> bytes:
-    """The value where it is JSON on one line, else (or `whole`) the record as recordings write it.
+    """The value where it is JSON on one line; else, or if `whole`, the record in the recording's form.
 
-    What is not JSON may hold anything, terminal commands included; the recording's form escapes it.
+    What is not JSON may hold anything, terminal commands included: the recording's form escapes it.
     """
     import json
 

@@ -1,4 +1,4 @@
-"""`teach`: lecture 6's three protocols on a hidden conjunction, with every example asked or given."""
+"""`teach`: lecture 6's three protocols for a hidden conjunction, printing every example asked or given."""
 
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -15,8 +15,7 @@ Protocol = Literal["queries", "teacher", "nature"]
 
 def teach(
     protocol: Annotated[
-        Protocol,
-        typer.Argument(metavar="PROTOCOL", help="Who chooses the examples: I, II or III."),
+        Protocol, typer.Argument(metavar="PROTOCOL", help="Who chooses the examples: I, II or III.")
     ],
     concept: Annotated[
         str, typer.Option("--concept", metavar="TEXT", help="Such as 'x2 and x3 and not x5', or true.")
@@ -29,12 +28,11 @@ def teach(
         typer.Option(
             "--positive",
             metavar="BITS",
-            help="queries: a positive example known beforehand, x1 first; then the concept may be general.",
+            help="queries: a known positive example, x1 first; allows negations.",
         ),
     ] = None,
     general: Annotated[
-        bool,
-        typer.Option("--general", help="The learner does not know that nothing is negated."),
+        bool, typer.Option("--general", help="Do not tell the learner that nothing is negated.")
     ] = False,
     seed: Annotated[int, typer.Option("--seed", min=0, help="nature: the seed of the random examples.")] = 0,
     examples: Annotated[
@@ -44,12 +42,12 @@ def teach(
 ) -> None:
     """Learn a hidden conjunction; print the examples with their labels, and the hypothesis.
 
-    I, queries: the learner asks N times. II, teacher: one who knows it gives k + 1 examples for k variables, k + 2 where
-    some may be negated. III, nature: random examples, until nothing is left to strike out or there are enough.
+    I, queries: the learner asks N times. II, teacher: a teacher who knows it gives k + 1 examples for k variables,
+    k + 2 where some may be negated. III, nature: random examples, until no literal is left to strike out, or --examples.
     """
     from itertools import islice
 
-    from mistakebound.commands.output import as_json
+    from mistakebound.commands.output import print_json
     from mistakebound.core.replay import teaching
 
     try:
@@ -70,19 +68,19 @@ def teach(
         shown = teaching.labelled(hidden, islice(teaching.random_examples(variables, seed), examples))
         lesson = teaching.from_nature(shown, variables, monotone=monotone, target=hidden)
     if json:
-        as_json({"protocol": protocol, "concept": str(hidden), **_as_json(lesson, hidden)})
+        print_json({"protocol": protocol, "concept": str(hidden), **_lesson_as_dict(lesson, hidden)})
     else:
         print(_render(lesson, hidden, protocol))
 
 
 def _parse_positive(hidden: "Conjunction", positive: str | None, *, monotone: bool) -> "Example | None":
-    """The positive example, which a learner needs that cannot assume that nothing is negated."""
+    """The positive example, without which a learner must assume that nothing is negated."""
     if positive is None:
         if monotone:
             return None
         raise CommandError(
             "a conjunction with negations can be found by queries only from a positive example: "
-            f"add --positive BITS, {hidden.variables} digits",
+            f"add --positive BITS, {hidden.variables} digits"
         )
     if len(positive) != hidden.variables or set(positive) - {"0", "1"}:
         raise CommandError(f"--positive: {positive!r} is not {hidden.variables} digits of 0 and 1")
@@ -97,7 +95,7 @@ def _render_bits(example: "Example") -> str:
     return "".join("1" if bit else "0" for bit in example)
 
 
-def _as_json(lesson: "Lesson", hidden: "Conjunction") -> dict[str, Any]:
+def _lesson_as_dict(lesson: "Lesson", hidden: "Conjunction") -> dict[str, Any]:
     return {
         "variables": hidden.variables,
         "examples": [{"example": _render_bits(one.example), "label": one.positive} for one in lesson.shown],
@@ -111,9 +109,8 @@ def _as_json(lesson: "Lesson", hidden: "Conjunction") -> dict[str, Any]:
 
 
 def _render(lesson: "Lesson", hidden: "Conjunction", protocol: Protocol) -> str:
-    count = len(lesson.shown)
     lines = [f"{_render_bits(one.example)}  {int(one.positive)}" for one in lesson.shown]
-    count_line = f"{count} {'queries' if protocol == 'queries' else 'examples'}"
+    count_line = f"{len(lesson.shown)} {'queries' if protocol == 'queries' else 'examples'}"
     count_line += f", {sum(one.positive for one in lesson.shown)} positive"
     if protocol == "nature":
         count_line += f", {lesson.mistakes} mistakes on the way"

@@ -1,10 +1,10 @@
-"""Checks that look at more than one setting, or at more than a type. Pure."""
+"""Checks of settings against each other, and of values by more than their type. Pure."""
 
 import difflib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 from mistakebound.config.problems import ConfigurationError, Problem
-from mistakebound.settings import CheckpointSettings, LabelSettings, LabelValue, Settings
+from mistakebound.settings import LabelSettings, Settings
 from mistakebound.worker.checkpoints.store import FORMS, place_of
 
 EXAMPLE = """\
@@ -17,91 +17,80 @@ url = "kafka://localhost:9092"
 max_delay = "P7D"  # how long an example waits for its label"""
 
 _LOG_FORMS = "kafka://host:9092, kafka+confluent://host:9092, sqlite:FILE or sqlite::memory:"
+_MISSING_LOG = Problem(
+    "log.url", "missing: where the topics are", f"Set it in the file, or with --log URL: {_LOG_FORMS}"
+)
+_MISSING_DELAY = Problem(
+    "labels.max_delay",
+    "missing: how long an example waits for its label",
+    "Set it in the file, or with --set labels.max_delay=P7D; only you know your labels",
+)
 
 
 def inconsistencies(settings: Settings) -> Iterator[Problem]:
-    """Every problem between settings; their origins are not known here."""
+    """Every problem that is more than a value of the wrong type; where values came from is not known here."""
     yield from _labels(settings.labels)
     yield from _learner(settings, settings.log.partitions)
-    if settings.log.url:
-        yield from _log_url(settings.log.url)
-    if settings.http.address:
-        yield from _address(settings.http.address)
-    yield from _checkpoint(settings.checkpoint)
+    if (url := settings.log.url) and (problem := _log_url(url)) is not None:
+        yield problem
+    address = settings.http.address
+    if address and (wrong := _host_port(address)) is not None:
+        yield Problem("http.address", wrong, "Write host:port, such as 127.0.0.1:9464 or [::1]:9464", address)
+    try:
+        place_of(settings.checkpoint.url)
+    except ValueError as error:
+        remedy = f"Write {FORMS}; credentials come from the environment"
+        yield Problem("checkpoint.url", str(error), remedy, settings.checkpoint.url)
+    if not settings.checkpoint.timeout:
+        yield Problem("checkpoint.timeout", "leaves no time for an answer", "Write at least a few seconds", 0)
 
 
 def require_for_run(settings: Settings) -> None:
-    """Raise ConfigurationError, with an example file, unless all that `run` needs was given."""
-    problems = list(_missing_log(settings))
+    """Raise ConfigurationError, with an example file, unless everything `run` needs was given."""
+    problems = [] if settings.log.url else [_MISSING_LOG]
     if settings.labels.max_delay is None:
-        problems.append(
-            Problem(
-                "labels.max_delay",
-                "missing: how long an example waits for its label",
-                "Set it in the file, or with --set labels.max_delay=P7D; only you know your labels",
-            )
-        )
+        problems.append(_MISSING_DELAY)
     if problems:
         raise ConfigurationError(problems, EXAMPLE)
 
 
 def require_log(settings: Settings) -> None:
     """Raise ConfigurationError unless the log's URL was given."""
-    if problems := list(_missing_log(settings)):
-        raise ConfigurationError(problems, EXAMPLE)
-
-
-def _missing_log(settings: Settings) -> Iterator[Problem]:
     if not settings.log.url:
-        yield Problem(
-            "log.url", "missing: where the topics are", f"Set it in the file, or with --log URL: {_LOG_FORMS}"
-        )
+        raise ConfigurationError([_MISSING_LOG], EXAMPLE)
 
 
 def _labels(labels: LabelSettings) -> Iterator[Problem]:
     positive, negative, classes = labels.positive, labels.negative, labels.classes
     if classes is not None:
-        for key in ("positive", "negative"):
-            if getattr(labels, key) != LabelSettings.model_fields[key].default:
-                yield Problem(
-                    f"labels.{key}", "labels.classes is set too", "Set one or the other", getattr(labels, key)
-                )
-        if classes != "open":
-            yield from _classes(classes)
+        for key, value in (("positive", positive), ("negative", negative)):
+            if value != LabelSettings.model_fields[key].default:
+                yield Problem(f"labels.{key}", "labels.classes is set too", "Set one or the other", value)
+        if classes == "open":
+            return
+        if len(set(map(type, classes))) > 1:
+            wrong, remedy = "the classes are of different kinds", "Use integers only, or strings only"
+            yield Problem("labels.classes", wrong, remedy, list(classes))
+        elif len(set(classes)) < max(2, len(classes)):
+            wrong, remedy = "needs at least two different classes", "List each class once"
+            yield Problem("labels.classes", wrong, remedy, list(classes))
     elif type(positive) is not type(negative):
-        yield Problem(
-            "labels.positive",
-            f"{positive!r} and labels.negative = {negative!r} are of different kinds",
-            "Set both, to true and false, two integers or two strings",
-            positive,
-        )
+        wrong = f"{positive!r} and labels.negative = {negative!r} are of different kinds"
+        remedy = "Set both, to true and false, two integers or two strings"
+        yield Problem("labels.positive", wrong, remedy, positive)
     elif positive == negative:
-        yield Problem(
-            "labels.positive", "labels.negative is the same value", "Set two different values", positive
-        )
-
-
-def _classes(classes: Sequence[LabelValue]) -> Iterator[Problem]:
-    shown = list(classes)
-    if len({type(value) for value in classes}) > 1:
-        yield Problem(
-            "labels.classes",
-            "the classes are of different kinds",
-            "Use integers only, or strings only",
-            shown,
-        )
-    elif len(set(classes)) < max(2, len(classes)):
-        yield Problem("labels.classes", "needs at least two different classes", "List each class once", shown)
+        wrong, remedy = "labels.negative is the same value", "Set two different values"
+        yield Problem("labels.positive", wrong, remedy, positive)
 
 
 def require_learner(settings: Settings, partitions: int) -> None:
-    """Raise ConfigurationError unless the learner can run on so many partitions."""
+    """Raise ConfigurationError unless the learner can run on this number of partitions."""
     if problems := list(_learner(settings, partitions)):
         raise ConfigurationError(problems)
 
 
 def _learner(settings: Settings, partitions: int | None) -> Iterator[Problem]:
-    # Imported late: the learners need numpy, and verbs that read no settings answer at once.
+    # Imported late: the learners need numpy, and verbs that read no settings should answer at once.
     from mistakebound.core.learners import KINDS
     from mistakebound.core.learners.requirements import unmet
 
@@ -116,41 +105,22 @@ def _learner(settings: Settings, partitions: int | None) -> Iterator[Problem]:
         yield Problem(one.key, one.wrong, one.remedy, list(value) if isinstance(value, tuple) else value)
 
 
-def _log_url(url: str) -> Iterator[Problem]:
-    scheme, colon, rest = url.partition(":")
-    if colon and scheme == "sqlite" and rest:
-        return
-    if colon and scheme in ("kafka", "kafka+confluent") and rest.startswith("//"):
-        servers = rest.removeprefix("//").rstrip("/").split(",")
-        if "@" in rest:
-            remedy = "Set kafka.sasl_plain_username and kafka.sasl_plain_password instead"
-            yield Problem("log.url", "credentials do not belong in the URL", remedy, url)
-            return
-        for server in servers:
-            if (wrong := _host_port(server)) is not None:
-                yield Problem("log.url", f"{wrong} in {server!r}", f"Write {_LOG_FORMS}", url)
-        return
-    yield Problem("log.url", "is not the URL of a log", f"Write {_LOG_FORMS}", url)
-
-
-def _checkpoint(checkpoint: CheckpointSettings) -> Iterator[Problem]:
-    try:
-        place_of(checkpoint.url)
-    except ValueError as error:
-        remedy = f"Write {FORMS}; credentials come from the environment"
-        yield Problem("checkpoint.url", str(error), remedy, checkpoint.url)
-    if not checkpoint.timeout:
-        remedy = "Write at least a few seconds"
-        yield Problem("checkpoint.timeout", "leaves no time for an answer", remedy, 0)
-
-
-def _address(address: str) -> Iterator[Problem]:
-    if (wrong := _host_port(address)) is not None:
-        yield Problem("http.address", wrong, "Write host:port, such as 127.0.0.1:9464 or [::1]:9464", address)
+def _log_url(url: str) -> Problem | None:
+    scheme, _, rest = url.partition(":")
+    if scheme == "sqlite" and rest:
+        return None
+    if scheme not in ("kafka", "kafka+confluent") or not rest.startswith("//"):
+        return Problem("log.url", "is not the URL of a log", f"Write {_LOG_FORMS}", url)
+    if "@" in rest:
+        remedy = "Set kafka.sasl_plain_username and kafka.sasl_plain_password instead"
+        return Problem("log.url", "credentials do not belong in the URL", remedy, url)
+    servers = rest.removeprefix("//").rstrip("/").split(",")
+    wrong = [f"{found} in {server!r}" for server in servers if (found := _host_port(server)) is not None]
+    return Problem("log.url", "; ".join(wrong), f"Write {_LOG_FORMS}", url) if wrong else None
 
 
 def _host_port(text: str) -> str | None:
-    """What is wrong with `host:port` or `[v6]:port`; None for nothing."""
+    """What is wrong with `host:port` or `[v6]:port`; None where nothing is."""
     host, colon, port = text.rpartition(":")
     if not colon or not host:
         return "host or port is missing"

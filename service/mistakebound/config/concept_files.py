@@ -1,4 +1,4 @@
-"""`learner.concepts = "@FILE"`: truth tables out of a file, put in the name's place so that the epoch holds them."""
+"""`learner.concepts = "@FILE"`: truth tables from a file, which replace its name so that the epoch holds them."""
 
 from pathlib import Path
 
@@ -30,19 +30,16 @@ def read_tables(name: str) -> str:
         if strange := set(row) - {"0", "1"}:
             raise BadConceptFile(f"{name}, line {number}: {min(strange)!r} is neither 0 nor 1")
         if len(row) & (len(row) - 1):
-            raise BadConceptFile(
-                f"{name}, line {number}: {len(row)} digits; over n variables a table has 2^n, one for each example"
-            )
+            wrong = f"{len(row)} digits; over n variables a table has 2^n, one for each example"
+            raise BadConceptFile(f"{name}, line {number}: {wrong}")
         if rows and len(row) != len(rows[0]):
-            raise BadConceptFile(
-                f"{name}, line {number}: {len(row)} digits, the first table has {len(rows[0])}"
-            )
+            wrong = f"{len(row)} digits, the first table has {len(rows[0])}"
+            raise BadConceptFile(f"{name}, line {number}: {wrong}")
         rows.append(row)
     if not rows:
         raise BadConceptFile(f"{name} holds no table")
     whole = "table:" + ",".join(rows)
     if len(whole) > LARGEST_BYTES:
-        raise BadConceptFile(
-            f"{name} holds {len(whole)} bytes of tables; the epoch's record takes {LARGEST_BYTES}"
-        )
+        wrong = f"{len(whole)} bytes of tables; the epoch's record takes {LARGEST_BYTES}"
+        raise BadConceptFile(f"{name} holds {wrong}")
     return whole

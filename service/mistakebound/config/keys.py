@@ -1,14 +1,16 @@
-"""The settings as flat keys (`labels.max_delay`): for lookup, for the reference, for the JSON Schema."""
+"""The settings as flat keys (`labels.max_delay`), for look-ups and the reference; and their JSON Schema."""
 
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import timedelta
 from functools import cache
-from typing import Any, get_args, get_origin
+from typing import Any, TypeGuard, get_args, get_origin
 
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
+from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
+from pydantic_core.core_schema import TimedeltaSchema
 
 from mistakebound.config.masking import mask
 from mistakebound.settings import Settings
@@ -20,42 +22,41 @@ class Key:
 
     name: str
     types: frozenset[type]
-    """What the field allows, of str, bool, int, float, timedelta, list; a Literal counts as str."""
+    """The types that the field allows, out of `str, bool, int, float, timedelta, list`; a Literal counts as str."""
     choices: tuple[str, ...]
-    """Where nothing else is allowed."""
+    """The only texts allowed; empty where others are."""
     default: Any
     meaning: str
 
 
 @cache
 def keys() -> dict[str, Key]:
-    """Every key but those below open tables (`kafka`), in the order of the file."""
-    found: dict[str, Key] = {}
-    for section, field in Settings.model_fields.items():
-        model = field.annotation
-        if isinstance(model, type) and issubclass(model, BaseModel):
-            for name, inner in model.model_fields.items():
-                key = _key(f"{section}.{name}", inner)
-                found[key.name] = key
-    return found
+    """Every key except those in open tables (`kafka`), in the order of the file."""
+    return {
+        f"{section}.{name}": _key(f"{section}.{name}", field)
+        for section, model in Settings.model_fields.items()
+        if _is_model(model.annotation)
+        for name, field in model.annotation.model_fields.items()
+    }
 
 
 @cache
 def open_tables() -> dict[str, str]:
     """Sections that take any key, with their meaning."""
+    fields = Settings.model_fields
     return {
-        section: field.description or ""
-        for section, field in Settings.model_fields.items()
-        if not (isinstance(field.annotation, type) and issubclass(field.annotation, BaseModel))
+        name: field.description or "" for name, field in fields.items() if not _is_model(field.annotation)
     }
+
+
+def _is_model(annotation: Any) -> TypeGuard[type[BaseModel]]:
+    return isinstance(annotation, type) and issubclass(annotation, BaseModel)
 
 
 def _key(name: str, field: FieldInfo) -> Key:
     leaves = tuple(leaf for leaf in _leaves(field.annotation) if leaf is not type(None))
     types = frozenset(leaf if isinstance(leaf, type) else type(leaf) for leaf in leaves)
-    choices = tuple(leaf for leaf in leaves if isinstance(leaf, str))
-    if len(choices) < len(leaves):
-        choices = ()
+    choices = leaves if all(isinstance(leaf, str) for leaf in leaves) else ()
     default = field.get_default(call_default_factory=True, validated_data={})
     return Key(name, types, choices, default, field.description or "")
 
@@ -64,8 +65,8 @@ def _leaves(annotation: Any) -> Iterator[Any]:
     """The types and literal values that an annotation is made of."""
     if hasattr(annotation, "__metadata__"):
         yield from _leaves(annotation.__origin__)
-    elif get_origin(annotation) in (tuple, dict):
-        yield {tuple: list, dict: dict}[get_origin(annotation)]  # as TOML and JSON write it
+    elif (table := get_origin(annotation)) in (tuple, dict):
+        yield list if table is tuple else dict  # as TOML and JSON write it
     elif arguments := get_args(annotation):
         for argument in arguments:
             yield from _leaves(argument)
@@ -78,8 +79,8 @@ def toml_key(name: str) -> str:
     return json.dumps(name, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
-def shown(value: Any) -> str:
-    """A value as TOML writes it; None as nothing."""
+def render_toml(value: Any) -> str:
+    """A value as TOML writes it; None as an empty text."""
     match value:
         case None:
             return ""
@@ -88,16 +89,16 @@ def shown(value: Any) -> str:
         case str():
             return toml_key(value)
         case list() | tuple():
-            return f"[{', '.join(map(shown, value))}]"
+            return f"[{', '.join(map(render_toml, value))}]"
         case dict():
-            pairs = (f"{toml_key(name)} = {shown(inner)}" for name, inner in value.items())
+            pairs = (f"{toml_key(name)} = {render_toml(inner)}" for name, inner in value.items())
             return f"{{{', '.join(pairs)}}}"
         case _:
             return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def duration(value: timedelta) -> str:
-    """In the largest unit that leaves no remainder."""
+    """The time in the largest unit that leaves no remainder."""
     seconds = value.total_seconds()
     for size, unit in ((86_400, "d"), (3_600, "h"), (60, "min")):
         if seconds >= size and seconds % size == 0:
@@ -107,22 +108,15 @@ def duration(value: timedelta) -> str:
 
 def json_schema() -> dict[str, Any]:
     """JSON Schema of the file, with which an editor can complete and check it."""
-    schema = Settings.model_json_schema()
-    _durations(schema)
-    return {"$schema": "https://json-schema.org/draft/2020-12/schema", **schema, "title": "mistakebound.toml"}
+    schema = Settings.model_json_schema(schema_generator=_FileSchema)
+    return {"$schema": _FileSchema.schema_dialect, **schema, "title": "mistakebound.toml"}
 
 
-def _durations(node: Any) -> None:
-    """Let durations be seconds too: the settings accept both, the generated schema only one form."""
-    if isinstance(node, dict):
-        if node.get("format") == "duration":
-            node["type"] = ["number", "string"]
-            node["minimum"] = 0
-        for inner in node.values():
-            _durations(inner)
-    elif isinstance(node, list):
-        for inner in node:
-            _durations(inner)
+class _FileSchema(GenerateJsonSchema):
+    """Lets durations be seconds too: the settings accept both forms, pydantic's schema only ISO 8601."""
+
+    def timedelta_schema(self, schema: TimedeltaSchema) -> JsonSchemaValue:
+        return super().timedelta_schema(schema) | {"type": ["number", "string"], "minimum": 0}
 
 
 def effective(settings: Settings) -> dict[str, Any]:

@@ -1,7 +1,7 @@
 """One configuration out of flags, environment, file and defaults.
 
-1. Flags win over environment, environment over file, file over default; key by key.
-2. All problems are found in one go, shadowed values excepted, each with key, value, origin and remedy.
+1. Key by key, flags win over the environment, the environment over the file, the file over the defaults.
+2. All problems (but those of values that lost) are found in one go, with key, value, origin and remedy.
 3. The origin of every value is kept.
 """
 
@@ -58,7 +58,7 @@ def load_arguments(file: Path | None, sections: Mapping[str, Mapping[str, Any]])
 
 
 def _check(problems: list[Problem], *sources: Iterable[Given]) -> Loaded:
-    """Settings of all that was given, later sources first. Raises ConfigurationError."""
+    """The settings from all sources, of which later ones win. Raises ConfigurationError."""
     given = {one.key: one for source in sources for one in source}
     _read_concepts(given, problems)
     settings, wrong = _validate(given)
@@ -75,7 +75,7 @@ def _check(problems: list[Problem], *sources: Iterable[Given]) -> Loaded:
 
 
 def _read_concepts(given: dict[str, Given], problems: list[Problem]) -> None:
-    """Put the tables in the place of the file's name: an epoch holds what was meant, not where it was."""
+    """Replace a file's name by its tables: an epoch holds the tables, not where they were."""
     one = given.get("learner.concepts")
     if one is None or not isinstance(one.value, str) or not one.value.startswith(MARK):
         return
@@ -90,19 +90,16 @@ def _read_concepts(given: dict[str, Given], problems: list[Problem]) -> None:
 
 
 def _validate(given: Mapping[str, Given]) -> tuple[Settings, list[Problem]]:
-    """Settings of all that is right by itself, and the problems of the rest."""
+    """The settings from the values that are valid by themselves, and the problems of the others."""
+    wrong: dict[str, list[ErrorDetails]] = {}
     try:
         return Settings.model_validate(_nest(given)), []
     except ValidationError as error:
-        details = error.errors(include_url=False)
-    grouped: dict[str, list[ErrorDetails]] = {}
-    for detail in details:
-        key = ".".join(str(part) for part in detail["loc"][:2])
-        grouped.setdefault(key, []).append(detail)
-    problems = [_invalid_value(given[key], found) for key, found in grouped.items()]
-    return Settings.model_validate(
-        _nest({key: one for key, one in given.items() if key not in grouped})
-    ), problems
+        for detail in error.errors(include_url=False):
+            wrong.setdefault(".".join(map(str, detail["loc"][:2])), []).append(detail)
+    right = {key: one for key, one in given.items() if key not in wrong}
+    problems = [_invalid_value(given[key], details) for key, details in wrong.items()]
+    return Settings.model_validate(_nest(right)), problems
 
 
 def _nest(given: Mapping[str, Given]) -> dict[str, dict[str, Any]]:
@@ -116,7 +113,7 @@ def _nest(given: Mapping[str, Given]) -> dict[str, dict[str, Any]]:
 def _invalid_value(one: Given, details: Sequence[ErrorDetails]) -> Problem:
     key = keys().get(one.key)
     types = {detail["type"] for detail in details}
-    wrong = " or ".join(dict.fromkeys(_name_in_table(detail) + _reword(detail["msg"]) for detail in details))
+    wrong = " or ".join(dict.fromkeys(map(_reword, details)))
     if key is None:
         remedy = "`mistakebound config schema` says what it may be"
     elif key.choices:
@@ -131,11 +128,8 @@ def _invalid_value(one: Given, details: Sequence[ErrorDetails]) -> Problem:
     return Problem(one.key, wrong, remedy, one.value, one.origin)
 
 
-def _name_in_table(detail: ErrorDetails) -> str:
-    """Where in a table of names the wrong value is."""
-    within = detail["loc"][2:]
-    return f"{within[0]}: " if within and detail["loc"][1] == "scale" else ""
-
-
-def _reword(text: str) -> str:
-    return text.removeprefix("Value error, ").replace("Input should be", "must be")
+def _reword(detail: ErrorDetails) -> str:
+    """The library's message in our words; in a table of names (`features.scale`) with the name."""
+    _, key, *within = detail["loc"]
+    name = f"{within[0]}: " if within and key == "scale" else ""
+    return name + detail["msg"].removeprefix("Value error, ").replace("Input should be", "must be")

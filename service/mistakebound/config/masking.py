@@ -29,7 +29,7 @@ def mask_text(text: str) -> str:
 
 
 def hide_secrets(key: str, value: Any) -> None:
-    """Remember what a setting holds that no output may hold."""
+    """Remember the secrets that a setting's value holds, so that they appear in no output."""
     if isinstance(value, Mapping):
         for name, inner in value.items():
             hide_secrets(str(name), inner)
@@ -44,9 +44,7 @@ def hide_secrets(key: str, value: Any) -> None:
 
 def mask(key: str, value: Any) -> Any:
     """The value as it may be shown; tables and lists are masked inside."""
-    if value is None:
-        return None
-    if is_secret(key):
+    if value is not None and is_secret(key):
         return MASK
     if isinstance(value, str):
         return mask_text(value)

@@ -1,10 +1,10 @@
 """What is wrong with a configuration: every problem at once, each with its remedy."""
 
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from mistakebound.config.keys import render_toml
 from mistakebound.config.masking import mask, mask_text
 
 
@@ -36,34 +36,21 @@ class Problem:
     origin: Origin = DEFAULT
 
     def __str__(self) -> str:
-        given = "" if self.value is None else f" = {_render_value(self.key, self.value)}"
+        value = render_toml(mask(self.key, self.value))
+        given = "" if self.value is None else f" = {value[:200]}{'...' if len(value) > 200 else ''}"
         source = "" if self.origin == DEFAULT else f" ({self.origin})"
         return f"{self.key}{given}{source}: {mask_text(self.wrong)}. {mask_text(self.remedy)}"
 
 
-def _render_value(key: str, value: Any) -> str:
-    shown = mask(key, value)
-    if isinstance(shown, str):
-        return f'"{shown}"' if len(shown) <= 200 else f'"{shown[:200]}..."'
-    if isinstance(shown, bool):
-        return "true" if shown else "false"
-    if isinstance(shown, list | dict):
-        text = json.dumps(shown, ensure_ascii=False)
-        return text if len(text) <= 200 else text[:200] + "..."
-    return str(shown)
-
-
 class ConfigurationError(Exception):
-    """The configuration cannot be used (exit code 2). Holds all problems; the text has one a line."""
+    """The configuration cannot be used (exit code 2). Holds all problems; its text has a line for each."""
 
     def __init__(self, problems: Sequence[Problem], example: str = "") -> None:
         self.problems = tuple(problems)
         self.example = example
-        count = len(self.problems)
+        plural = "" if len(self.problems) == 1 else "s"
         lines = [
-            "1 problem in the configuration:" if count == 1 else f"{count} problems in the configuration:"
+            f"{len(self.problems)} problem{plural} in the configuration:",
+            *map("  {}".format, self.problems),
         ]
-        lines += [f"  {problem}" for problem in self.problems]
-        if example:
-            lines += ["", example]
-        super().__init__("\n".join(lines))
+        super().__init__("\n".join([*lines, "", example] if example else lines))

@@ -1,10 +1,10 @@
-"""The reference of settings under `deploy/`: every key with its kinds, default, variable and meaning."""
+"""The reference of settings under `deploy/`: every key with its meaning, kind, default and variable."""
 
 import re
 from datetime import timedelta
 from itertools import groupby
 
-from mistakebound.config.keys import Key, duration, keys, open_tables, shown
+from mistakebound.config.keys import Key, duration, keys, open_tables, render_toml
 from mistakebound.settings import Settings
 
 ABOUT = {
@@ -20,7 +20,7 @@ ABOUT = {
     "worker": "Who this worker is.",
     "kafka": "Options that the guarantees rest on are refused by name.",
 }
-"""What to know of a section."""
+"""What to know about a section."""
 
 _KINDS = {
     bool: "true or false",
@@ -34,7 +34,7 @@ _KINDS = {
 
 
 def reference() -> str:
-    """Markdown, whole."""
+    """The whole reference in Markdown."""
     parts = [_HEAD]
     for section, rows in groupby(keys().values(), lambda key: key.name.partition(".")[0]):
         parts.append(f"## {section}\n\n{ABOUT[section]}\n")
@@ -45,7 +45,7 @@ def reference() -> str:
 
 
 def _entry(key: Key) -> str:
-    default = "none" if key.default is None else f"`{shown(key.default)}`"
+    default = "none" if key.default is None else f"`{render_toml(key.default)}`"
     if isinstance(key.default, timedelta):
         default += f" ({duration(key.default)})"
     variable = "MISTAKEBOUND_" + key.name.upper().replace(".", "__")
@@ -62,7 +62,7 @@ def _kind(key: Key) -> str:
 
 
 def _sentence(text: str) -> str:
-    """A meaning as a sentence; what is set in code keeps its case."""
+    """A meaning as a sentence; code at its beginning keeps its case."""
     text = re.sub(r"^[a-z](?=[a-z ])", lambda first: first[0].upper(), text)
     return text if text.endswith((".", "?", "!")) else text + "."
 

@@ -1,4 +1,4 @@
-"""Values as they are given for keys: in a file, in the environment, in flags. Who wins is decided in `load`.
+"""Values as they are given for keys: in a file, in the environment, in flags. `load` decides which one wins.
 
 The only place that reads `MISTAKEBOUND_*` variables; nothing is read at import.
 """
@@ -14,9 +14,11 @@ from typing import Any
 from mistakebound.config.keys import keys, open_tables
 from mistakebound.config.masking import hide_secrets, is_secret, mask_text
 from mistakebound.config.problems import DEFAULT, Origin, Problem
-from mistakebound.config.secret_files import ENDING, BadSecretFile, read_secret
 
 PREFIX = "MISTAKEBOUND_"
+ENDING = "_file"
+"""Of the key or variable of a file that holds a secret."""
+SECRET_BYTES = 65_536
 _TWICE = "given twice: {} is set too"
 _ONE_OF = "Remove one of the two"
 
@@ -33,7 +35,7 @@ class Given:
 def from_file(
     path: Path, named_by: str, problems: list[Problem], named_in: Origin = DEFAULT, *, must_exist: bool = True
 ) -> Iterator[Given]:
-    """A TOML file's. What is wrong with the file itself is a problem of `named_by`, which named it."""
+    """The values in a TOML file. What is wrong with the file itself is a problem of `named_by`, which named it."""
     try:
         document = tomllib.loads(path.read_bytes().decode("utf-8"))
     except FileNotFoundError:
@@ -51,7 +53,7 @@ def from_file(
 
 
 def from_document(document: Mapping[str, Any], origin: Origin, problems: list[Problem]) -> Iterator[Given]:
-    """Those of sections and their keys, as TOML nests them."""
+    """The values of sections and their keys, as TOML nests them."""
     for section, table in document.items():
         if not isinstance(table, Mapping):
             problems.append(_unknown_key(section, table, origin))
@@ -65,9 +67,9 @@ def from_document(document: Mapping[str, Any], origin: Origin, problems: list[Pr
 
 
 def from_environment(environ: Mapping[str, str], problems: list[Problem]) -> Iterator[Given]:
-    """`MISTAKEBOUND_SECTION__KEY`, or with `_FILE` after it the name of a file that holds the value.
+    """The values of `MISTAKEBOUND_SECTION__KEY`; with `_FILE` after it, the name of a file that holds the value.
 
-    Variables without `__` are left alone (Kubernetes sets some for a service of this name), except those
+    Variables without `__` are ignored (Kubernetes sets some for a service of this name), except those
     that spell a key with one underscore too few.
     """
     slips = {PREFIX + key.replace(".", "_").upper(): key for key in keys()}
@@ -101,24 +103,34 @@ def from_environment(environ: Mapping[str, str], problems: list[Problem]) -> Ite
 
 
 def _read_secret(name: str, key: str, origin: Origin, problems: list[Problem]) -> str | None:
-    """What the file of this name holds; None where that is a problem."""
+    """What a file, such as those that containers mount under /run/secrets, holds; None where that is a problem.
+
+    Without the line end that editors leave.
+    """
     try:
-        return read_secret(name)
-    except BadSecretFile as error:
-        remedy = "Name a readable file that holds only the value"
-        problems.append(Problem(key, str(error), remedy, origin=origin))
-        return None
+        with Path(name).open("rb") as file:
+            found = file.read(SECRET_BYTES + 1)
+        if len(found) <= SECRET_BYTES:
+            return found.decode("utf-8").removesuffix("\n").removesuffix("\r")
+        wrong = f"the file {name} is larger than {SECRET_BYTES} bytes"
+    except OSError as error:
+        wrong = f"the file {name} cannot be read: {error.strerror}"
+    except UnicodeDecodeError:
+        wrong = f"the file {name} is not UTF-8 text"
+    except ValueError as error:
+        wrong = f"{name!r} is not the name of a file: {error}"
+    problems.append(Problem(key, wrong, "Name a readable file that holds only the value", origin=origin))
+    return None
 
 
 def from_flags(sets: Sequence[str], log_url: str | None, problems: list[Problem]) -> Iterator[Given]:
-    """Those of `--set KEY=VALUE`, the last of two winning; `--log` wins over both."""
+    """The values of `--set KEY=VALUE`, where the last one wins; `--log` wins over them."""
     for item in sets:
         key, equals, text = item.partition("=")
         key = key.strip()
         if not equals:
             # A slip such as `password:value`: only the name may be shown.
-            name = re.match(r"[\w.-]*", item)
-            given = name.group() if name is not None and is_secret(item) else mask_text(item)
+            given = re.split(r"[^\w.-]", item)[0] if is_secret(item) else mask_text(item)
             problems.append(Problem("--set", f"{given} has no value", "Write --set key=value"))
             continue
         yield from _take(key, _parse(key, text), Origin("flag", "--set"), problems)
@@ -127,7 +139,7 @@ def from_flags(sets: Sequence[str], log_url: str | None, problems: list[Problem]
 
 
 def _take(key: str, value: Any, origin: Origin, problems: list[Problem]) -> Iterator[Given]:
-    """The value, if there is such a key; a secret out of the file that is named."""
+    """The value, if there is such a key; for a key that ends in `_file`, the secret in that file."""
     section, _, name = key.partition(".")
     if section in open_tables() and name.endswith(ENDING) and is_secret(name):
         # `kafka.sasl_plain_password_file` in the file or a flag, as `..._FILE` in the environment.
@@ -149,19 +161,15 @@ def _unknown_key(key: str, value: Any, origin: Origin) -> Problem:
         remedy = f"It is a table: set its keys, {key}.NAME"
         return Problem(key, "a table cannot have a value", remedy, value, origin)
     folded = key.replace("-", "_").lower()
-    near = difflib.get_close_matches(folded, keys(), n=1, cutoff=0.6)
-    same_name = [known for known in keys() if known.partition(".")[2] == folded.rpartition(".")[2]]
-    if near:
-        remedy = f"Did you mean {near[0]}?"
-    elif same_name:
-        remedy = f"Did you mean {' or '.join(same_name)}?"
-    else:
-        remedy = "`mistakebound config show` lists the keys"
+    meant = difflib.get_close_matches(folded, keys(), n=1, cutoff=0.6) or [
+        known for known in keys() if known.partition(".")[2] == folded.rpartition(".")[2]
+    ]
+    remedy = f"Did you mean {' or '.join(meant)}?" if meant else "`mistakebound config show` lists the keys"
     return Problem(key, "unknown key", remedy, value, origin)
 
 
 def _parse(key: str, text: str) -> Any:
-    """A flag's or variable's text as the value meant: a TOML scalar where the field allows it, else text."""
+    """The value that a flag's or variable's text stands for: a TOML value where the field allows it, else text."""
     if key in keys():
         allowed = keys()[key].types
     elif is_secret(key) or "username" in key:

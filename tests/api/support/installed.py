@@ -21,7 +21,7 @@ class Installed:
 
     @property
     def python(self) -> Path:
-        """Its interpreter."""
+        """The environment's interpreter."""
         return self.environment / "bin" / "python"
 
     def run(self, folder: Path, program: str | Path, *arguments: str) -> "subprocess.CompletedProcess[str]":

@@ -16,5 +16,5 @@ def rows(count: int, seed: int = 1) -> list[Row]:
 
 
 def recording_of(labelled: Iterable[Row]) -> list[bytes]:
-    """Its lines: each label follows its example."""
+    """The recording's lines: each label follows its example."""
     return [encode_header(1), *map(encode, as_stream(labelled, Settings(), 1, 0))]

@@ -119,7 +119,7 @@ def test_epochs_are_audited_each_with_its_own_settings() -> None:
 
 
 def test_a_checkpoint_of_an_epoch_without_work_is_audited() -> None:
-    """Its tallies start at nothing, and its memory follows the new rules, though no partition step says so."""
+    """The epoch's tallies start at zero, and the new settings decide what is remembered, though no partition step says so."""
     settings = worked()
     changed = altered(settings, labels={"max_delay": 0.05, "remember": 5})
     with opened(settings, 2) as log:
@@ -198,10 +198,7 @@ def test_an_altered_log_and_its_recording_are_told(what: str) -> None:
     settings = worked()
     alter(settings, topic, change)
     ok("record", "day.jsonl", log=URL)
-    for result in (
-        run("audit", *FLAGS, log=URL),
-        run("audit", "--recording", "day.jsonl", log=None),
-    ):
+    for result in (run("audit", *FLAGS, log=URL), run("audit", "--recording", "day.jsonl", log=None)):
         assert result.exit_code == 3, result.output
         assert any(line.startswith(f"{check}: ") for line in result.stdout.splitlines()), result.stdout
         assert " differences" in result.stderr
@@ -242,7 +239,7 @@ def test_a_flipped_bit_in_a_checkpoint_is_told() -> None:
 
 
 def test_another_logs_checkpoint_is_told_when_named_and_passed_over_in_the_folder() -> None:
-    """Folders may be shared."""
+    """Several logs may share a folder of checkpoints."""
     worked()
     ok("topics", "create", "--partitions", "2", log="sqlite:other.db")
     found = json.loads(ok("audit", "--json", *FLAGS, log="sqlite:other.db").stdout)
@@ -257,7 +254,7 @@ def test_another_logs_checkpoint_is_told_when_named_and_passed_over_in_the_folde
 
 
 def test_a_log_that_nobody_worked_on_is_clean() -> None:
-    """Nothing was claimed."""
+    """It holds no number that could be wrong."""
     ok("topics", "create", log=URL)
     assert audited()["checked"]["predictions"] == 0
 
@@ -281,7 +278,7 @@ def test_a_recording_that_is_none_is_a_usage_error() -> None:
 
 
 def test_the_log_of_a_demo_is_clean() -> None:
-    """1,250 pages, their checkpoints and all."""
+    """All 1,250 pages, and their checkpoints."""
     ok("demo", "--once", log=None)
     result = ok(
         "audit", "--set", "checkpoint.url=mistakebound-demo.db-checkpoints", log="sqlite:mistakebound-demo.db"

@@ -60,7 +60,7 @@ def test_shuffled_passes_give_the_same_report_every_time() -> None:
 
 
 def test_a_plain_replay_reports_no_passes() -> None:
-    """Nothing converges in a stream."""
+    """A stream is read once, so nothing can converge."""
     report = json.loads(ok("replay", "xor.csv", "--json", log=None).stdout)
 
     assert (report["passes"], report["converged"], report["cycle"]) == ([], None, None)
@@ -70,7 +70,7 @@ def test_a_plain_replay_reports_no_passes() -> None:
     "option", [("--epochs", "2"), ("--shuffle",), ("--add-a-feature",), ("--delay", "1")]
 )
 def test_options_of_labelled_data_are_refused_for_a_recording(option: tuple[str, ...]) -> None:
-    """It has its own order and delays."""
+    """A recording has its own order and delays."""
     told = run("replay", _recording(), *option, log=None)
 
     assert told.exit_code == 2
@@ -78,7 +78,7 @@ def test_options_of_labelled_data_are_refused_for_a_recording(option: tuple[str,
 
 
 def test_a_seed_without_a_shuffle_is_refused() -> None:
-    """It would be without effect."""
+    """The seed would have no effect."""
     assert run("replay", "xor.csv", "--seed", "1", log=None).exit_code == 2
 
 
@@ -106,7 +106,7 @@ def test_any_feature_name_can_be_printed_and_read_again() -> None:
 
 
 def test_a_recording_can_be_fitted_too() -> None:
-    """By its examples."""
+    """The scale is fitted on the recording's examples."""
     assert ok("replay", _recording(), "--fit-scale", log=None).stdout.startswith(
         '[features.scale]\n"x" = [1.5, 1.118'
     )
@@ -157,7 +157,7 @@ def test_rules_are_compared_only_where_that_is_asked_for() -> None:
 
 
 def test_more_classes_than_two_are_not_compared() -> None:
-    """It is said, and the report has none."""
+    """The command says so, and the report holds no comparison."""
     Path("many.csv").write_text("x,label\n1,a\n2,b\n3,c\n")
     told = ok("replay", "many.csv", "--compare", "--set", "labels.classes=open", log=None)
 

@@ -104,7 +104,7 @@ class Contract:
 
 @pytest.mark.parametrize("sets", SETTINGS.values(), ids=SETTINGS)
 def test_the_document_is_asyncapi(sets: list[str]) -> None:
-    """By the specification's own schema; and every reference in it names something."""
+    """It is valid by the specification's own schema, and every reference in it resolves."""
     found = document(*sets)
     assert [each.message for each in Draft7Validator(SPECIFICATION).iter_errors(found)] == []
     for each in references(found):
@@ -135,7 +135,7 @@ def test_a_wrong_document_is_found(part: tuple[str, ...], key: str, value: Any) 
 
 
 def test_it_names_the_topics_the_brokers_and_the_directions_that_are_set() -> None:
-    """What a reader of it connects to."""
+    """They tell a reader where to connect."""
     found = document(*SETTINGS["secured brokers"])
     assert {each["address"] for each in found["channels"].values()} == {f"prod.{topic}" for topic in TOPICS}
     assert [each["host"] for each in found["servers"].values()] == ["a.example:9093", "b.example:9093"]
@@ -221,7 +221,7 @@ def test_a_record_that_is_not_as_the_document_says_is_found(topic: str, value: b
 
 
 def test_messages_are_where_the_settings_say() -> None:
-    """A pointer's way is the schema's; a number on it may be a place in an array, and is left open."""
+    """The schema nests properties as the pointer does; where the pointer has a number, which may index an array, it is left open."""
     contract = Contract(document(*SETTINGS["other places"]), strict=False)
     whole = b'{"payment": {"id": "a", "x/y": {"f": 1}}}'
     assert contract.faults("examples", whole) == []

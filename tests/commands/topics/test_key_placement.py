@@ -39,7 +39,7 @@ def test_inputs_placed_differently_are_a_warning() -> None:
 
 
 def test_keys_placed_by_no_rule_are_a_warning() -> None:
-    """Such as round robin."""
+    """For example round robin."""
     finding = key_placement.finding(_keyed("examples", lambda key: key[-1] % 4), [], 4)
     assert "neither" in finding.found
     assert finding.verdict == "warning"

@@ -89,12 +89,12 @@ def test_a_setting_that_breaks_a_guarantee_is_found(
     ],
 )
 def test_a_setting_that_breaks_nothing_is_left_alone(change: str, value: str) -> None:
-    """The check has no taste."""
+    """The check judges only what the guarantees need."""
     assert _not_ok(_described(**{change: value})) == []
 
 
 def test_limited_retention_without_a_known_delay_is_a_warning() -> None:
-    """It cannot be judged."""
+    """A value that the log does not tell cannot be judged."""
     described = _described(WITHOUT_DELAY, labels__retention_ms="604800000")
     found = _not_ok(described, WITHOUT_DELAY)
     assert [(finding.topic, finding.verdict) for finding in found] == [("labels", "warning")]

@@ -13,7 +13,7 @@ def test_a_dry_run_creates_nothing() -> None:
 
 
 def test_created_topics_pass_the_check() -> None:
-    """And creating twice changes nothing."""
+    """Creating them a second time changes nothing."""
     ok("topics", "create", "--partitions", "3")
     assert "all topics exist" in ok("topics", "create").stderr
     checks = json.loads(ok("topics", "check", "--json").stdout)

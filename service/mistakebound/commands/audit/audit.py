@@ -1,4 +1,4 @@
-"""`audit`: every number of a log recomputed from its topics."""
+"""`audit`: recompute every number of a log from its topics."""
 
 import time
 from collections.abc import Callable
@@ -9,11 +9,12 @@ import typer
 
 from mistakebound.commands.errors import CommandError
 from mistakebound.commands.options import Config, Json, LogUrl, Sets, open_log, read_settings
-from mistakebound.commands.output import as_json, print_message, table
+from mistakebound.commands.output import print_json, print_message, render_table
 from mistakebound.exit_codes import ExitCode
 
 if TYPE_CHECKING:
-    from mistakebound.core.audit import Findings, Source
+    from mistakebound.commands.audit.sources import LogSource, RecordingSource
+    from mistakebound.core.audit import Findings
 
 PROGRESS_S = 2.0
 
@@ -22,8 +23,7 @@ def audit(
     checkpoints: Annotated[
         list[str] | None,
         typer.Argument(
-            metavar="[CHECKPOINT]...",
-            help="Paths or URLs; default this log's checkpoints in checkpoint.url.",
+            metavar="[CHECKPOINT]...", help="Paths or URLs; default this log's checkpoints in checkpoint.url."
         ),
     ] = None,
     recording: Annotated[
@@ -36,9 +36,9 @@ def audit(
     log: LogUrl = None,
     json: Json = False,
 ) -> None:
-    """Recompute every prediction, update, decision and tally from the topics; exit 3 where one differs.
+    """Recompute every prediction, update, decision and tally from the topics; exit 3 if one differs.
 
-    Reads the topics (or a recording) and checkpoints, asks no worker and writes nothing.
+    Reads the topics, or a recording, and checkpoints; needs no worker and writes nothing.
     """
     from mistakebound.commands.audit.checkpoints import loads_of_files, loads_of_log
     from mistakebound.commands.audit.sources import LogSource, open_recording
@@ -48,7 +48,7 @@ def audit(
     settings = read_settings(config, sets, log)
     findings = Findings(first)
     with ExitStack() as held:
-        source: Source
+        source: LogSource | RecordingSource
         if recording is None:
             reached = held.enter_context(open_log(settings))
             source = LogSource(reached)
@@ -56,45 +56,42 @@ def audit(
         else:
             source = held.enter_context(open_recording(recording))
             loads = loads_of_files(checkpoints)
-        examine(source, settings.messages, loads, findings, _ProgressLines(source.partitions, source.end))
+        examine(source, settings.messages, loads, findings, _print_progress(source))
     _print(findings, json=json)
     if findings.differences:
         raise CommandError(f"{findings.differences} differences", ExitCode.CHECK_FAILED)
 
 
-class _ProgressLines:
-    """A line every few seconds: how much of all partitions is done."""
+def _print_progress(source: "LogSource | RecordingSource") -> Callable[[int, int], None]:
+    """Prints a line every few seconds: how much of all partitions is done."""
+    next_s = time.monotonic() + PROGRESS_S
 
-    def __init__(self, partitions: int, end: Callable[[int], int]) -> None:
-        self._partitions, self._end = partitions, end
-        self._next_s = time.monotonic() + PROGRESS_S
-
-    def __call__(self, partition: int, offset: int) -> None:
-        if time.monotonic() >= self._next_s:
-            done = (partition + min(1.0, (offset + 1) / self._end(partition))) / self._partitions
+    def observe(partition: int, offset: int) -> None:
+        nonlocal next_s
+        if time.monotonic() >= next_s:
+            done = (partition + min(1.0, (offset + 1) / source.end(partition))) / source.partitions
             print_message(
-                f"{done:4.0%}  partition {partition + 1} of {self._partitions}, outcomes offset {offset}"
+                f"{done:4.0%}  partition {partition + 1} of {source.partitions}, outcomes offset {offset}"
             )
-            self._next_s = time.monotonic() + PROGRESS_S
+            next_s = time.monotonic() + PROGRESS_S
+
+    return observe
 
 
 def _print(findings: "Findings", *, json: bool) -> None:
     from mistakebound.core.audit.findings import CHECKS
 
-    if json:
-        as_json(
-            {
-                "checked": {name: findings.checked[name] for name in CHECKS},
-                "differences": {
-                    name: findings.differing[name] for name in CHECKS if findings.differing[name]
-                },
-                "notes": dict(findings.notes),
-                "first": [each._asdict() for each in findings.first],
-            }
-        )
-        return
     rows = [(name, findings.checked[name], findings.differing[name]) for name in CHECKS]
-    print(table(("checked", "count", "differences"), rows))
+    if json:
+        document = {
+            "checked": {name: checked for name, checked, _ in rows},
+            "differences": {name: differing for name, _, differing in rows if differing},
+            "notes": findings.notes,
+            "first": [each._asdict() for each in findings.first],
+        }
+        print_json(document)
+        return
+    print(render_table(("checked", "count", "differences"), *rows))
     for text, count in findings.notes.items():
         print(f"note: {count} {text}")
     for each in findings.first:

@@ -1,6 +1,7 @@
-"""The checkpoints that an audit looks at, each with how to read it."""
+"""The checkpoints that an audit looks at, each with a function that reads it."""
 
 from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 
 from mistakebound.commands.checkpoint_files import open_own_store, read_checkpoint
 from mistakebound.commands.errors import CommandError
@@ -14,20 +15,20 @@ Loads = Iterable[tuple[str, Callable[[], Checkpoint]]]
 
 
 def loads_of_log(files: list[str] | None, settings: Settings, log: Log, findings: Findings) -> Loads:
-    """Those named, which must be this log's; or this log's in `checkpoint.url`, where others may have theirs."""
+    """The files named, which must be this log's; or this log's in `checkpoint.url`, which other logs may share."""
     ids: dict[str, str] = {topic: each.id for topic, each in log.describe().items() if each is not None}
 
     def check(found: Checkpoint) -> None:
         check_belongs(found, settings.group, ids, log.partitions)
 
     if files:
-        return [(file, _loader(file, check)) for file in files]
+        return [(file, partial(_load, file, check)) for file in files]
     return _in_own_store(settings, check, findings)
 
 
 def loads_of_files(files: list[str] | None) -> Loads:
-    """Those named, whichever log's they are."""
-    return [(file, _loader(file)) for file in files or ()]
+    """The files named, whichever log they are of."""
+    return [(file, partial(_load, file)) for file in files or ()]
 
 
 def _in_own_store(
@@ -35,11 +36,11 @@ def _in_own_store(
 ) -> Iterator[tuple[str, Callable[[], Checkpoint]]]:
     store = open_own_store(settings.checkpoint)
     for name in () if store is None else map(store.where, store.names()):
-        load = _loader(name)
+        load = partial(_load, name)
         try:
             found = load()
         except BadSnapshot:
-            yield name, load  # nobody can tell whose it is
+            yield name, load  # nobody can tell which log it is of
             continue
         try:
             check(found)
@@ -49,16 +50,11 @@ def _in_own_store(
         yield name, load
 
 
-def _loader(
-    file: str,
-    check: Callable[[Checkpoint], None] = lambda found: None,  # noqa: ARG005
-) -> Callable[[], Checkpoint]:
-    def load() -> Checkpoint:
-        try:
-            found = read_checkpoint(file)
-        except CommandError as error:
-            raise BadSnapshot(str(error)) from None
+def _load(file: str, check: Callable[[Checkpoint], None] | None = None) -> Checkpoint:
+    try:
+        found = read_checkpoint(file)
+    except CommandError as error:
+        raise BadSnapshot(str(error)) from None
+    if check is not None:
         check(found)
-        return found
-
-    return load
+    return found

@@ -28,7 +28,7 @@ class LogSource:
                     )
 
     def read(self, topic: Topic, partition: int) -> Iterator[Record]:
-        """`outcomes` to their end at the start, all else to the end that it has once that is reached."""
+        """`outcomes` up to their end at the start; other topics on to the end they have once that is reached."""
         start = self._log.low_watermark(topic, partition)
         stop = self._log.high_watermark(topic, partition)
         while start < stop:
@@ -58,13 +58,12 @@ class RecordingSource:
 
     def read(self, topic: Topic, partition: int) -> Iterator[Record]:
         """From the partition's own file."""
-        path = _file_of(self._folder, topic, partition)
-        if path.exists():
+        if (path := _file_of(self._folder, topic, partition)).exists():
             with path.open("rb") as lines:
                 yield from recording.decode(lines)
 
     def begins_late(self, topic: Topic, partition: int) -> bool:  # noqa: ARG002
-        """A recording does not tell."""
+        """A recording does not say."""
         return False
 
     def goes_on(self, partition: int, after: int) -> bool:  # noqa: ARG002

@@ -1,4 +1,4 @@
-"""`demo`: 1,250 real web pages as a stream with late labels, through the real worker."""
+"""`demo`: 1,250 real web pages as a stream with late labels, for the real worker."""
 
 import sys
 import threading
@@ -11,14 +11,13 @@ from mistakebound.commands.options import Config, Json, LogUrl, Sets, load, open
 from mistakebound.commands.output import print_message
 
 if TYPE_CHECKING:
-    from mistakebound.log.protocol import Log
     from mistakebound.settings import Settings
 
 LOG = "sqlite:mistakebound-demo.db"
 RATE = 50.0
 """Examples a second."""
 STEP_RECORDS = 50
-"""Small steps, to watch them."""
+"""Small, so that one can watch the steps."""
 
 
 def demo(
@@ -30,8 +29,7 @@ def demo(
     only_producer: Annotated[
         bool,
         typer.Option(
-            "--only-producer",
-            help="Only send the pages, lap after lap under new ids: for workers that run elsewhere.",
+            "--only-producer", help="Only send the pages, again and again, for workers that run elsewhere."
         ),
     ] = False,
     late: Annotated[
@@ -47,8 +45,7 @@ def demo(
     withhold_labels: Annotated[
         bool,
         typer.Option(
-            "--withhold-labels",
-            help="With --only-producer: no labels; the next producer sends those that are missing.",
+            "--withhold-labels", help="With --only-producer: no labels; the next producer sends them."
         ),
     ] = False,
     config: Config = None,
@@ -60,6 +57,7 @@ def demo(
 
     Kill it and start it again: it goes on where it stopped, and every number stays provable.
     """
+    from mistakebound.commands.demo.pages import send_unsent
     from mistakebound.commands.progress import Progress
     from mistakebound.commands.render_report import render_report
     from mistakebound.commands.topics.rules import default_partitions, wanted_config
@@ -73,7 +71,9 @@ def demo(
             raise CommandError("--once ends and --only-producer never does: leave one out")
         _only_produce(settings, rate, late, flip_labels=flip_labels, withhold_labels=withhold_labels)
         return
-    _refuse_without_producer(late=late is not None, flip_labels=flip_labels, withhold_labels=withhold_labels)
+    endless = {"--late": late is not None, "--flip-labels": flip_labels, "--withhold-labels": withhold_labels}
+    if named := [name for name, is_given in endless.items() if is_given]:
+        raise CommandError(f"{' and '.join(named)}: only with --only-producer")
     pace = rate if rate is not None else (0.0 if once else RATE)
     progress = Progress(print_message)
     sent = threading.Event()
@@ -84,9 +84,15 @@ def demo(
         reached.create_topics(partitions, wanted_config(settings))
         require_learner(settings, reached.partitions)
         print_message(f"log {settings.log.url}, {reached.partitions} partitions")
-        producer = threading.Thread(
-            target=_produce, args=(reached, settings, pace, stop, sent, failures), name="demo", daemon=True
-        )
+
+        def produce() -> None:
+            try:
+                if send_unsent(reached, settings, pace, stop):
+                    sent.set()
+            except Exception as error:  # noqa: BLE001 - the worker's thread ends with it
+                failures.append(error)
+
+        producer = threading.Thread(target=produce, name="demo", daemon=True)
         producer.start()
         worker = work(
             reached,
@@ -110,34 +116,10 @@ def demo(
         print(render_report(report))
 
 
-def _produce(
-    log: "Log",
-    settings: "Settings",
-    rate: float,
-    stop: threading.Event,
-    sent: threading.Event,
-    failures: list[Exception],
-) -> None:
-    """The producer's thread."""
-    from mistakebound.commands.demo.pages import send_unsent
-
-    try:
-        if send_unsent(log, settings, rate, stop):
-            sent.set()
-    except Exception as error:  # noqa: BLE001 - the worker's thread ends with it
-        failures.append(error)
-
-
-def _refuse_without_producer(**given: bool) -> None:
-    """Options that only the endless stream has."""
-    if named := [f"--{name.replace('_', '-')}" for name, is_given in given.items() if is_given]:
-        raise CommandError(f"{' and '.join(named)}: only with --only-producer")
-
-
 def _only_produce(
     settings: "Settings", rate: float | None, late: float | None, *, flip_labels: bool, withhold_labels: bool
 ) -> None:
-    """The stream without a worker, until a signal. The topics must exist."""
+    """Send the stream without running a worker, until a signal. The topics must exist."""
     from mistakebound.commands.demo.endless import LATE_S, flip, produce, repeat
     from mistakebound.commands.demo.pages import read_pages
     from mistakebound.core.records import INPUTS
@@ -163,7 +145,7 @@ def _only_produce(
 
 
 def _read_settings(config: "Config", sets: "Sets", log: "LogUrl") -> "tuple[Settings, bool]":
-    """The demo's own defaults under whatever was given; and whether http.address was given."""
+    """The settings, with the demo's own defaults where nothing was given; and whether http.address was given."""
     from datetime import timedelta
 
     found = load(config, sets, log)

@@ -1,4 +1,4 @@
-"""The demo's stream without its worker and without an end: for workers that run elsewhere."""
+"""The demo's stream without an end and without a worker, for workers that run elsewhere."""
 
 import itertools
 import threading
@@ -41,8 +41,8 @@ def produce(
 ) -> None:
     """Send rows as examples and, `late_s` later, their labels, stamped with the time, until `stop`.
 
-    What is in the topics already tells how far an earlier run came, so what one run leaves out, the next
-    one sends first. Only to `topics`; the rest passes in its time, unsent. Raises as `log.append`.
+    The topics tell how far an earlier run came, so the next run first sends what that one left out. Records of
+    other topics than `topics` take their time but are not sent. Raises what `log.append` raises.
     """
     ends = read_ends(log)
     outstanding = round(late_s * examples_per_s)

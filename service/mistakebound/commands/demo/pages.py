@@ -1,4 +1,4 @@
-"""The demo's pages as a stream: what of it the topics do not hold yet."""
+"""The demo's pages as a stream, and the part of it that the topics do not hold yet."""
 
 import threading
 import time
@@ -20,9 +20,7 @@ CHUNK = 50
 
 def read_pages() -> list[Row]:
     """The pages, in file order."""
-    return read_labelled(
-        "csv", files("mistakebound.commands.demo").joinpath("data/phishing.csv").read_bytes()
-    )
+    return read_labelled("csv", (files("mistakebound.commands.demo") / "data/phishing.csv").read_bytes())
 
 
 def choose_partition(number: int, key: bytes, partitions: int) -> int:  # noqa: ARG001 - as `as_stream` calls it
@@ -31,12 +29,12 @@ def choose_partition(number: int, key: bytes, partitions: int) -> int:  # noqa: 
 
 
 def read_ends(log: Log) -> dict[tuple[Topic, int], int]:
-    """Where each input's partitions end: what is in the topics already tells how far an earlier run came."""
+    """Where each input's partitions end, which tells how far an earlier run came."""
     return {(topic, p): log.high_watermark(topic, p) for topic in INPUTS for p in range(log.partitions)}
 
 
 def send_unsent(log: Log, settings: Settings, examples_per_s: float, stop: threading.Event) -> bool:
-    """Send what the topics do not hold yet, without a pause where the rate is 0. Returns whether all was sent."""
+    """Send what the topics do not hold yet, at full speed if the rate is 0. Returns whether all was sent."""
     chunk: list[Outgoing] = []
     for record in unsent(log, settings):
         chunk.append(record)

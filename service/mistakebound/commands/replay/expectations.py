@@ -41,8 +41,7 @@ class Expectation:
             found = found.get(part) if isinstance(found, Mapping) else None
         if isinstance(found, bool) or not isinstance(found, int | float):
             raise CommandError(
-                f"--expect: the report has no number {self._path!r}; --report - prints what it has",
+                f"--expect: the report has no number {self._path!r}; --report - prints what it has"
             )
-        if _OPERATORS[self._operator](found, self._number):
-            return None
-        return f"expected {self.text}, found {found}"
+        holds = _OPERATORS[self._operator](found, self._number)
+        return None if holds else f"expected {self.text}, found {found}"

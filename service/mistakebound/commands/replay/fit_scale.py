@@ -1,11 +1,11 @@
-"""`replay --fit-scale`: a scale fitted on a file's examples, printed as the settings take it."""
+"""`replay --fit-scale`: fit a scale on a file's examples, and write it as the settings take it."""
 
 from collections.abc import Iterator
 
 from mistakebound.commands.input_files import Form
 from mistakebound.commands.labelled_files import read_labelled
 from mistakebound.commands.output import print_message
-from mistakebound.config.keys import shown, toml_key
+from mistakebound.config.keys import render_toml, toml_key
 from mistakebound.core.faults import BadRecord
 from mistakebound.core.messages import features
 from mistakebound.core.messages.features import Features
@@ -19,8 +19,8 @@ from mistakebound.settings import FeatureSettings, Settings
 def fit_scale(form: Form, content: bytes, settings: Settings) -> str:
     """`[features.scale]` as TOML."""
     scale = fitted(_examples(form, content, settings))
-    lines = [f"{toml_key(name)} = {shown(list(pair))}" for name, pair in scale.items()]
-    return "\n".join(["[features.scale]", *lines]) + "\n"
+    lines = [f"{toml_key(name)} = {render_toml(pair)}\n" for name, pair in scale.items()]
+    return "".join(["[features.scale]\n", *lines])
 
 
 def _examples(form: Form, content: bytes, settings: Settings) -> Iterator[Features]:
@@ -37,7 +37,7 @@ def _examples(form: Form, content: bytes, settings: Settings) -> Iterator[Featur
 
 
 def _raw_features(form: Form, content: bytes, settings: Settings) -> Iterator[bytes]:
-    """Each example's features as JSON; empty where an example of a recording cannot be read."""
+    """Each example's features as JSON text; empty where an example of a recording cannot be read."""
     if form != "recording":
         yield from (encode(row.features) for row in read_labelled(form, content))
         return

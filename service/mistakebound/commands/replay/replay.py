@@ -1,4 +1,4 @@
-"""`replay`: a recording or labelled data through the worker's own step, with no log and no waiting."""
+"""`replay`: run the worker's own step over a recording or labelled data, with no log and no waiting."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -8,7 +8,6 @@ import typer
 from mistakebound.commands.errors import CommandError
 from mistakebound.commands.input_files import FormOption, choose_form, read_input
 from mistakebound.commands.options import Config, Json, LogUrl, Sets, read_settings
-from mistakebound.commands.replay.options import Wanted
 from mistakebound.exit_codes import ExitCode
 
 if TYPE_CHECKING:
@@ -32,7 +31,7 @@ def replay(
         bool,
         typer.Option(
             "--add-a-feature",
-            help="Labelled data: one private feature per example; with more passes it makes any data separable.",
+            help="Labelled data: give each example a feature of its own; with more passes any data is separable.",
         ),
     ] = False,
     fit_scale: Annotated[
@@ -50,9 +49,7 @@ def replay(
     ] = None,
     compare: Annotated[
         bool,
-        typer.Option(
-            "--compare", help="Also print how other rules do on the same labelled examples; two classes only."
-        ),
+        typer.Option("--compare", help="Also print how other rules do on the same data; two classes only."),
     ] = False,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress table.")] = False,
     config: Config = None,
@@ -71,9 +68,8 @@ def replay(
     from mistakebound.commands.render_report import render_report
     from mistakebound.commands.replay import fit_scale as scale
     from mistakebound.commands.replay.expectations import Expectation
-    from mistakebound.commands.replay.render_comparison import render_comparison
-    from mistakebound.commands.replay.render_passes import render_passes
-    from mistakebound.commands.replay.replay_file import replay_file
+    from mistakebound.commands.replay.render import render_comparison, render_passes
+    from mistakebound.commands.replay.replay_file import Wanted, replay_file
 
     settings = read_settings(config, sets, log)
     expectations = [Expectation(text) for text in expect or ()]
@@ -86,12 +82,11 @@ def replay(
     progress = Progress(print_message)
 
     def observe(state: "State") -> None:
-        if not quiet:
-            progress.observe(state.ledgers.values())
+        progress.observe(state.ledgers.values())
 
-    found, comparison = replay_file(
-        form, content, settings, wanted, observe, compare=compare or report is not None
-    )
+    watching = None if quiet else observe
+    comparing = compare or report is not None
+    found, comparison = replay_file(form, content, settings, wanted, watching, compare=comparing)
     if not quiet:
         progress.finish(found)
     if report == "-" or json:
@@ -105,14 +100,9 @@ def replay(
     if compare and comparison is None:
         print_message("--compare is for two classes; nothing was compared")
     if report is not None and report != "-":
-        _write(Path(report), found.to_json())
-    failures = [text for text in (one.failure(found) for one in expectations) if text is not None]
-    if failures:
+        try:
+            Path(report).write_bytes(found.to_json())
+        except OSError as error:
+            raise CommandError(f"--report: {report} cannot be written: {error.strerror}") from None
+    if failures := [text for one in expectations if (text := one.failure(found)) is not None]:
         raise CommandError("\n".join(failures), ExitCode.CHECK_FAILED)
-
-
-def _write(path: Path, content: bytes) -> None:
-    try:
-        path.write_bytes(content)
-    except OSError as error:
-        raise CommandError(f"--report: {path} cannot be written: {error.strerror}") from None

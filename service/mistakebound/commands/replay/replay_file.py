@@ -1,12 +1,12 @@
-"""A recording or labelled data through the worker's own step, and beside other rules."""
+"""Replay a recording or labelled data with the worker's own step, and compare it with other rules."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import asdict, replace
+from typing import NamedTuple
 
 from mistakebound.commands.errors import CommandError
 from mistakebound.commands.input_files import Form
 from mistakebound.commands.labelled_files import read_labelled
-from mistakebound.commands.replay.options import Wanted
 from mistakebound.config.checks import require_learner
 from mistakebound.core.messages.inputs import declared
 from mistakebound.core.model.model import Model
@@ -18,10 +18,23 @@ from mistakebound.core.replay.recording import begin
 from mistakebound.core.replay.replay import replay_records, report_of
 from mistakebound.core.reporting.report import Report
 from mistakebound.core.step.state import State
-from mistakebound.core.step.step import Step
 from mistakebound.settings import Settings
 
-_Taken = Callable[[Step], None] | None
+
+class Wanted(NamedTuple):
+    """What was asked to be done with labelled data; none of it applies to a recording."""
+
+    delay: int = 0
+    epochs: int = 1
+    shuffle: bool = False
+    seed: int | None = None
+    add_a_feature: bool = False
+
+    def given(self) -> Iterator[str]:
+        """The options that differ from their default, as they are typed."""
+        for name, default in self._field_defaults.items():
+            if getattr(self, name) != default:
+                yield "--" + name.replace("_", "-")
 
 
 def replay_file(
@@ -29,7 +42,7 @@ def replay_file(
     content: bytes,
     settings: Settings,
     wanted: Wanted,
-    progress: Callable[[State], None],
+    progress: Callable[[State], None] | None,
     *,
     compare: bool = False,
 ) -> tuple[Report, comparators.Comparison | None]:
@@ -39,51 +52,31 @@ def replay_file(
     """
     if wanted.seed is not None and not wanted.shuffle:
         raise CommandError("--seed is for --shuffle; add it")
-    comparable = compare and len(declared(settings.labels)) == 2
-    applied = Applied(Model(settings, 1)) if comparable else None
+    two = len(declared(settings.labels)) == 2
+    applied = Applied(Model(settings, 1)) if compare and two else None
     taken = None if applied is None else applied.see
     if form == "recording":
-        report = _replay_recording(content, settings, wanted, progress, taken)
+        if given := ", ".join(wanted.given()):
+            raise CommandError(f"{given}: for labelled data only; a recording has its own order and delays")
+        header, records = begin(content.splitlines(keepends=True))
+        require_learner(settings, header.partitions)
+        report = report_of(replay_records(records, settings, header.partitions, progress, taken))
     else:
-        report = _replay_labelled(form, content, settings, wanted, progress, taken)
+        rows = read_labelled(form, content)
+        done = replay_passes(
+            with_private_features(rows) if wanted.add_a_feature else rows,
+            settings,
+            settings.log.partitions or 1,
+            wanted.delay,
+            most=wanted.epochs,
+            seed=(wanted.seed or 0) if wanted.shuffle else None,
+            progress=progress,
+            taken=taken,
+        )
+        report = report_of(done.state)
+        if wanted.epochs > 1 or wanted.shuffle:
+            report = replace(report, passes=done.passes, converged=done.converged, cycle=done.cycle)
     if applied is None:
         return report, None
     comparison = comparators.compare(applied.judged)
     return replace(report, comparators=asdict(comparison)), comparison
-
-
-def _replay_labelled(
-    form: Form,
-    content: bytes,
-    settings: Settings,
-    wanted: Wanted,
-    progress: Callable[[State], None],
-    taken: _Taken,
-) -> Report:
-    rows = read_labelled(form, content)
-    if wanted.add_a_feature:
-        rows = with_private_features(rows)
-    done = replay_passes(
-        rows,
-        settings,
-        settings.log.partitions or 1,
-        wanted.delay,
-        most=wanted.epochs,
-        seed=wanted.order,
-        progress=progress,
-        taken=taken,
-    )
-    report = report_of(done.state)
-    if wanted.passes:
-        report = replace(report, passes=done.passes, converged=done.converged, cycle=done.cycle)
-    return report
-
-
-def _replay_recording(
-    content: bytes, settings: Settings, wanted: Wanted, progress: Callable[[State], None], taken: _Taken
-) -> Report:
-    if given := ", ".join(wanted.given()):
-        raise CommandError(f"{given}: for labelled data only; a recording has its own order and delays")
-    header, records = begin(content.splitlines(keepends=True))
-    require_learner(settings, header.partitions)
-    return report_of(replay_records(records, settings, header.partitions, progress, taken))

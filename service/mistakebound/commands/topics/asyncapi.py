@@ -1,10 +1,11 @@
-"""The topics as an AsyncAPI 3 document: what is received, what is sent, where, and how each message looks."""
+"""The topics as an AsyncAPI 3 document: what is received and sent where, and the schema of each message."""
 
 from importlib.metadata import PackageNotFoundError, version
-from typing import Any, Literal
+from typing import Any
 
 from mistakebound.commands.topics.rules import wanted_config
 from mistakebound.core.faults import REASONS
+from mistakebound.core.messages.inputs import pointer_keys
 from mistakebound.core.messages.schema import components
 from mistakebound.core.records import INPUTS, TOPICS, Topic
 from mistakebound.settings import MessageSettings, Settings
@@ -17,10 +18,9 @@ _SCHEMES = {
     "SCRAM-SHA-512": "scramSha512",
     "GSSAPI": "gssapi",
 }
-_NUMBERS = {"retention.ms", "retention.bytes"}
 _PURPOSES: dict[Topic, str] = {
     "examples": "Unlabelled examples, to be predicted at once.",
-    "labels": "True labels, some time later. An example and its label are in partitions of one number.",
+    "labels": "True labels, some time later. An example and its label are in partitions of the same number.",
     "predictions": "One prediction for every example, in its partition, with its key and headers.",
     "outcomes": "Every decision in order: what became of each example and label, with the tallies.",
     "updates": "The mistakes learned from: folded, they are the model. An epoch's settings come first.",
@@ -33,7 +33,7 @@ _DEAD_LETTER_HEADERS = {
     "partition": {"type": "string", "pattern": "^[0-9]+$"},
     "offset": {"type": "string", "pattern": "^[0-9]+$"},
     "timestamp": {"type": "string", "pattern": "^-?[0-9]+$", "description": "record time in ms"},
-    "headers-dropped": {"type": "string", "pattern": "^[0-9]+$", "description": "so many did not fit"},
+    "headers-dropped": {"type": "string", "pattern": "^[0-9]+$", "description": "how many did not fit"},
     "key-length": {"type": "string", "pattern": "^[0-9]+$", "description": "in bytes, where it was cut"},
     "key-sha256": {"type": "string", "pattern": "^[0-9a-f]{64}$", "description": "of the whole key"},
     "value-length": {"type": "string", "pattern": "^[0-9]+$", "description": "in bytes, where it was cut"},
@@ -61,15 +61,7 @@ def document(settings: Settings) -> dict[str, Any]:
         "defaultContentType": "application/json",
         "servers": _servers(settings),
         "channels": {_name(topic): _channel(topic, of_topic[topic], settings) for topic in TOPICS},
-        "operations": {
-            f"{action}-{topic}": {
-                "action": action,
-                "channel": {"$ref": f"#/channels/{_name(topic)}"},
-                "summary": _PURPOSES[topic],
-            }
-            for topic in TOPICS
-            for action in (_action(topic),)
-        },
+        "operations": dict(_operation(topic) for topic in TOPICS),
         "components": {
             "messages": {
                 name: _message(name, settings.messages) for each in of_topic.values() for name in each
@@ -80,8 +72,10 @@ def document(settings: Settings) -> dict[str, Any]:
     return {key: value for key, value in found.items() if value != {}}
 
 
-def _action(topic: Topic) -> Literal["receive", "send"]:
-    return "receive" if topic in INPUTS else "send"
+def _operation(topic: Topic) -> tuple[str, dict[str, Any]]:
+    action = "receive" if topic in INPUTS else "send"
+    channel = {"$ref": f"#/channels/{_name(topic)}"}
+    return f"{action}-{topic}", {"action": action, "channel": channel, "summary": _PURPOSES[topic]}
 
 
 def _name(topic: Topic) -> str:
@@ -92,66 +86,56 @@ def _name(topic: Topic) -> str:
 def _channel(topic: Topic, messages: list[str], settings: Settings) -> dict[str, Any]:
     wanted: dict[str, Any] = dict(wanted_config(settings)[topic])
     wanted["cleanup.policy"] = [wanted["cleanup.policy"]]
-    kafka = {
-        "topic": settings.topic_name(topic),
-        "partitions": settings.log.partitions,
-        "topicConfiguration": {
-            key: int(value) if key in _NUMBERS else value for key, value in wanted.items()
-        },
-        "bindingVersion": BINDING,
-    }
+    for key in ("retention.ms", "retention.bytes"):
+        wanted[key] = int(wanted[key])
+    count = {} if settings.log.partitions is None else {"partitions": settings.log.partitions}
+    name = settings.topic_name(topic)
+    kafka = {"topic": name, **count, "topicConfiguration": wanted, "bindingVersion": BINDING}
     return {
-        "address": settings.topic_name(topic),
+        "address": name,
         "description": _PURPOSES[topic],
-        "messages": {name: {"$ref": f"#/components/messages/{name}"} for name in messages},
-        "bindings": {"kafka": {key: value for key, value in kafka.items() if value is not None}},
+        "messages": {message: {"$ref": f"#/components/messages/{message}"} for message in messages},
+        "bindings": {"kafka": kafka},
     }
 
 
 def _message(name: str, pointers: MessageSettings) -> dict[str, Any]:
-    """`name` is the message's and its schema's. The key is what puts an example and its label together."""
+    """The message of this name, which is its schema's too. By its key an example meets its label."""
     if name == "DeadLetter":
+        headers = {f"mistakebound.{key}": value for key, value in _DEAD_LETTER_HEADERS.items()}
+        required = [f"mistakebound.{key}" for key in _ALWAYS]
         return {
             "name": name,
             "contentType": "application/octet-stream",
-            "headers": {
-                "type": "object",
-                "properties": {f"mistakebound.{key}": value for key, value in _DEAD_LETTER_HEADERS.items()},
-                "required": [f"mistakebound.{key}" for key in _ALWAYS],
-            },
+            "headers": {"type": "object", "properties": headers, "required": required},
             "payload": {"description": "Whatever was sent; cut where it was too large."},
         }
     message: dict[str, Any] = {"name": name, "payload": {"$ref": f"#/components/schemas/{name}"}}
     if name in ("Example", "Label", "Prediction"):
         pointer = "/id" if name == "Prediction" else pointers.id
         message["correlationId"] = {"location": f"$message.payload#{pointer}"}
-        message["bindings"] = {
-            "kafka": {
-                "key": {"type": "string", "description": "The id, where the value has none."},
-                "bindingVersion": BINDING,
-            }
-        }
+        key = {"type": "string", "description": "The id, where the value has none."}
+        message["bindings"] = {"kafka": {"key": key, "bindingVersion": BINDING}}
     return message
 
 
 def _move_properties(schema: dict[str, Any], pointers: MessageSettings, names: tuple[str, ...]) -> None:
     """Move the schema's properties to where `messages.*` says that they are."""
     if any(getattr(pointers, name) != f"/{name}" for name in names):
-        for condition in ("if", "then"):  # they speak of where the defaults put them
+        for condition in ("if", "then"):  # they name the places of the defaults
             schema.pop(condition, None)
     properties, needed = schema.pop("properties"), schema.pop("required")
     for name in names:
         inner = schema
-        pointer = getattr(pointers, name).removeprefix("/").split("/")
-        tokens = [each.replace("~1", "/").replace("~0", "~") for each in pointer]
-        for token, after in zip(tokens, [*tokens[1:], None], strict=True):
-            if token.isdigit():  # an array index, or a name: the pointer fits either
+        keys = pointer_keys(getattr(pointers, name))
+        for depth, key in enumerate(keys, 1):
+            if key.isdigit():  # an array index, or a name: the pointer fits either
                 inner.pop("type", None)
                 break
             if name in needed:
-                inner["required"] = sorted({*inner.get("required", ()), token})
-            within = inner.setdefault("properties", {})
-            inner = within.setdefault(token, properties[name] if after is None else {"type": "object"})
+                inner["required"] = sorted({*inner.get("required", ()), key})
+            found = properties[name] if depth == len(keys) else {"type": "object"}
+            inner = inner.setdefault("properties", {}).setdefault(key, found)
 
 
 def _servers(settings: Settings) -> dict[str, Any]:

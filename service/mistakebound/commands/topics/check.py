@@ -1,9 +1,10 @@
-"""A log's topics against every rule, and what is printed of it. Shared by `topics check` and `config check`."""
+"""Check a log's topics against every rule, and print the findings, for `topics check` and `config check`."""
 
 from dataclasses import asdict
+from operator import attrgetter
 
 from mistakebound.commands.errors import CommandError
-from mistakebound.commands.output import as_json, print_message, table
+from mistakebound.commands.output import print_json, print_message, render_table
 from mistakebound.commands.topics import key_placement, rules
 from mistakebound.core.records import Record, Topic
 from mistakebound.exit_codes import ExitCode
@@ -15,30 +16,24 @@ SAMPLE_RECORDS = 1_000
 
 def check_topics(log: Log, settings: Settings, *, json: bool = False) -> None:
     """Print what was checked. Raises CommandError (exit code 3) when a rule failed."""
-    found = _examine(log, settings)
-    if json:
-        as_json([asdict(finding) for finding in found])
-    else:
-        rows = [(each.topic, each.rule, each.found, each.wanted, each.verdict) for each in found]
-        print(table(("topic", "rule", "found", "wanted", "verdict"), rows))
-        for finding in found:
-            if finding.remedy:
-                print_message(f"{finding.verdict}: {finding.topic} {finding.rule}: {finding.remedy}")
-    failed = sum(finding.verdict == "failed" for finding in found)
-    if failed:
-        raise CommandError(f"{failed} of {len(found)} checks failed", ExitCode.CHECK_FAILED)
-
-
-def _examine(log: Log, settings: Settings) -> list[rules.TopicFinding]:
-    """Every rule on the log's topics, the sample of keys last."""
     described = log.describe()
     found = list(rules.findings(described, settings))
     examples, labels = described.get("examples"), described.get("labels")
     if examples is not None and labels is not None and examples.partitions == labels.partitions:
         count = examples.partitions
-        sampled = _sample(log, "examples", count), _sample(log, "labels", count)
-        found.append(key_placement.finding(*sampled, count))
-    return found
+        found.append(
+            key_placement.finding(_sample(log, "examples", count), _sample(log, "labels", count), count)
+        )
+    if json:
+        print_json([asdict(finding) for finding in found])
+    else:
+        heads = ("topic", "rule", "found", "wanted", "verdict")
+        print(render_table(heads, *(attrgetter(*heads)(finding) for finding in found)))
+        for finding in found:
+            if finding.remedy:
+                print_message(f"{finding.verdict}: {finding.topic} {finding.rule}: {finding.remedy}")
+    if failed := sum(finding.verdict == "failed" for finding in found):
+        raise CommandError(f"{failed} of {len(found)} checks failed", ExitCode.CHECK_FAILED)
 
 
 def _sample(log: Log, topic: Topic, partitions: int) -> list[Record]:

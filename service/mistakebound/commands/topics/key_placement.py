@@ -1,7 +1,7 @@
-"""Do examples and labels of an id share a partition? Judged from a sample of keys. Pure.
+"""Do an example and its label share a partition? Judged from a sample of keys. Pure.
 
-Java clients and this worker place a key by murmur2; librdkafka and what is built on it by CRC32 unless told
-otherwise. Either will do, but both inputs must use the same.
+Java clients and this worker place a key by murmur2; librdkafka, and what is built on it, by CRC32 unless told
+otherwise. Either will do, but both inputs must use the same one.
 """
 
 import zlib
@@ -35,7 +35,7 @@ class Sample:
 
 
 def placement(records: Sequence[Record], partitions: int) -> Sample:
-    """The rule that explains most keys; none where the best one explains fewer than 99 of 100."""
+    """The rule that explains the most keys; "neither" where that is fewer than 99 of 100."""
     keyed = [record for record in records if record.key is not None]
     if not records:
         return Sample("empty", 0, 0.0)
@@ -49,17 +49,17 @@ def placement(records: Sequence[Record], partitions: int) -> Sample:
 
 
 def finding(examples: Sequence[Record], labels: Sequence[Record], partitions: int) -> TopicFinding:
-    """The rule that keys co-locate, as a warning at most: a sample proves nothing."""
+    """Whether equal keys are placed together; a warning at most, since a sample proves nothing."""
     wanted = "both inputs alike"
     if partitions == 1:
         return TopicFinding("labels", RULE, "one partition", wanted, "ok")
     sampled = placement(examples, partitions), placement(labels, partitions)
     text = f"examples {sampled[0]}, labels {sampled[1]}"
-    split = _count_split(examples, labels)
+    homes: dict[bytes | None, int] = {record.key: record.partition for record in examples if record.key}
+    split = len({one.key for one in labels if homes.get(one.key, one.partition) != one.partition})
     if split:
-        return TopicFinding(
-            "labels", RULE, f"{text}; {split} keys in two partitions", wanted, "warning", _REMEDY
-        )
+        text += f"; {split} keys in two partitions"
+        return TopicFinding("labels", RULE, text, wanted, "warning", _REMEDY)
     kinds = {one.placement for one in sampled} - {"empty"}
     if "unkeyed" in kinds:
         remedy = "give every record its id as key, so that an example and its label share a partition"
@@ -67,9 +67,3 @@ def finding(examples: Sequence[Record], labels: Sequence[Record], partitions: in
     if "neither" in kinds or len(kinds) > 1:
         return TopicFinding("labels", RULE, text, wanted, "warning", _REMEDY)
     return TopicFinding("labels", RULE, text, wanted, "ok")
-
-
-def _count_split(examples: Sequence[Record], labels: Sequence[Record]) -> int:
-    """Keys seen in both topics, in different partitions."""
-    homes: dict[bytes | None, int] = {record.key: record.partition for record in examples if record.key}
-    return len({one.key for one in labels if homes.get(one.key, one.partition) != one.partition})

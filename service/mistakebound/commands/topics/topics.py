@@ -1,12 +1,12 @@
-"""`topics`: create them as the guarantees need them, check them, print what their records look like."""
+"""`topics`: create them as the guarantees need them, check them, print the schema of their messages."""
 
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from mistakebound.commands.errors import CommandError
-from mistakebound.commands.options import Config, DryRun, Json, LogUrl, Sets, open_log, read_settings
-from mistakebound.commands.output import as_json, print_message, table
+from mistakebound.commands.options import Config, DryRun, Json, LogUrl, Sets, choose, open_log, read_settings
+from mistakebound.commands.output import print_json, print_message, render_table
 from mistakebound.exit_codes import ExitCode
 
 if TYPE_CHECKING:
@@ -32,9 +32,9 @@ def create(
     sets: Sets = None,
     log: LogUrl = None,
 ) -> None:
-    """Create the missing topics, with the retention and record times that the guarantees need.
+    """Create the topics that are missing, with the retention and record times that the guarantees need.
 
-    Existing topics are never altered. The partition count is fixed for the life of a prefix.
+    Topics that exist are never altered. The partition count is fixed for the life of a prefix.
     """
     from mistakebound.commands.topics.rules import wanted_config
 
@@ -43,16 +43,11 @@ def create(
     with open_log(settings) as reached:
         described = reached.describe()
         count = _choose_partitions(partitions, settings, described)
-        plan = [
-            (
-                settings.topic_name(topic),
-                count,
-                wanted[topic]["retention.ms"],
-                "create" if found is None else "exists",
-            )
-            for topic, found in described.items()
-        ]
-        print(table(("topic", "partitions", "retention.ms", "plan"), plan))
+        rows = []
+        for topic, found in described.items():
+            plan = "create" if found is None else "exists"
+            rows.append((settings.topic_name(topic), count, wanted[topic]["retention.ms"], plan))
+        print(render_table(("topic", "partitions", "retention.ms", "plan"), *rows))
         if dry_run:
             print_message("nothing was created: --dry-run")
             return
@@ -62,7 +57,7 @@ def create(
 
 @topics.command()
 def check(config: Config = None, sets: Sets = None, log: LogUrl = None, json: Json = False) -> None:
-    """Check that the topics keep what the guarantees need. Exit 3 when one does not."""
+    """Check that every topic is set up as the guarantees need. Exit 3 when one is not."""
     from mistakebound.commands.topics.check import check_topics
 
     settings = read_settings(config, sets, log)
@@ -81,24 +76,23 @@ def schema(
     sets: Sets = None,
     log: LogUrl = None,
 ) -> None:
-    """Print the JSON Schema of a topic's messages, or an AsyncAPI document. The log is not asked."""
-    from mistakebound.commands.choices import choose
+    """Print the JSON Schema of a topic's messages, or an AsyncAPI document. The log is not read."""
     from mistakebound.commands.topics.asyncapi import document
     from mistakebound.core.messages.schema import schemas
 
     if asyncapi:
         if topic is not None:
             raise CommandError("--asyncapi describes all topics: leave the topic out")
-        as_json(document(read_settings(config, sets, log)))
+        print_json(document(read_settings(config, sets, log)))
         return
     known: dict[str, Any] = dict(schemas().items())
-    as_json(known if topic is None else known[choose("TOPIC", topic, tuple(known))])
+    print_json(known if topic is None else known[choose("TOPIC", topic, tuple(known))])
 
 
 def _choose_partitions(
     asked: int | None, settings: "Settings", described: "dict[Topic, TopicDescription | None]"
 ) -> int:
-    """The count to create with: as asked, as set, as the topics that exist, or the default."""
+    """The count to create with: from the option, the settings, the topics that exist, or the default."""
     from mistakebound.commands.topics.rules import default_partitions
 
     existing = [found for found in described.values() if found is not None]

@@ -4,6 +4,7 @@ Whatever is not as it should be is a BadRecord with a reason; nothing a peer sen
 """
 
 from collections.abc import Callable
+from functools import cache
 from typing import Any
 
 import msgspec
@@ -47,8 +48,8 @@ class InputReader:
             found_id = message.id
         else:
             whole = _read(_any, record)
-            found_id = _resolve(whole, self._pointers.id)
-            found = _resolve(whole, self._pointers.features, UNSET)
+            found_id = resolve(whole, self._pointers.id)
+            found = resolve(whole, self._pointers.features, UNSET)
             raw = b"" if found is UNSET else encode(found)
         if not raw or raw == b"null":
             raise BadRecord("missing-features", "no features in the example; see messages.features")
@@ -64,10 +65,10 @@ class InputReader:
             features, prediction = message.features, message.prediction
         else:
             whole = _read(_any, record)
-            found_id = _resolve(whole, self._pointers.id)
-            found = _resolve(whole, self._pointers.label, UNSET)
-            prediction = _resolve(whole, self._pointers.prediction, UNSET)
-            features = UNSET if prediction is UNSET else _resolve(whole, self._pointers.features, UNSET)
+            found_id = resolve(whole, self._pointers.id)
+            found = resolve(whole, self._pointers.label, UNSET)
+            prediction = resolve(whole, self._pointers.prediction, UNSET)
+            features = UNSET if prediction is UNSET else resolve(whole, self._pointers.features, UNSET)
             features = features if features is UNSET else Raw(encode(features))
         plain = type(found_id) is str and 0 < len(found_id) <= SHORT_ID
         record_id = found_id if plain else _id(found_id, record)
@@ -132,10 +133,15 @@ def _read(decoder: Callable[[bytes], Any], record: Record) -> Any:
         raise BadRecord("not-json", f"{error}; send JSON in UTF-8, without NaN or Infinity") from None
 
 
-def _resolve(value: Any, pointer: str, default: Any = None) -> Any:
-    """RFC 6901. Absent is `default`."""
-    for part in pointer.split("/")[1:]:
-        key = part.replace("~1", "/").replace("~0", "~")
+@cache
+def pointer_keys(pointer: str) -> tuple[str, ...]:
+    """The names and array indexes on a pointer's way."""
+    return tuple([part.replace("~1", "/").replace("~0", "~") for part in pointer.split("/")[1:]])
+
+
+def resolve(value: Any, pointer: str, default: Any = None) -> Any:
+    """What a JSON pointer (RFC 6901) points at in a decoded message; absent is `default`."""
+    for key in pointer_keys(pointer):
         if isinstance(value, dict) and key in value:
             value = value[key]
         elif isinstance(value, list) and key.isdecimal() and int(key) < len(value):

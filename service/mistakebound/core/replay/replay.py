@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 from msgspec import Raw
 
 from mistakebound.core.ledger.ledger import Ledger
+from mistakebound.core.messages.inputs import pointer_keys
 from mistakebound.core.messages.schema import encode
 from mistakebound.core.model.model import Model
 from mistakebound.core.records import INPUTS, Record, Topic, TopicPartition
@@ -154,7 +155,7 @@ def _members(one: str, other: str) -> Callable[[Any, Any], bytes]:
     """What writes two values as a JSON object that has them at these pointers."""
     whole: dict[str, Any] = {}
     for pointer in (one, other):
-        *path, last = [part.replace("~1", "/").replace("~0", "~") for part in pointer.split("/")[1:]]
+        *path, last = pointer_keys(pointer)
         place = whole
         for part in path:
             place = place.setdefault(part, {})

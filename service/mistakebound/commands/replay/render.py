@@ -1,8 +1,9 @@
-"""Other rules beside the learner, as a table."""
+"""How the passes over labelled data ended, and other rules beside the learner, for people."""
 
-from mistakebound.commands.output import table
+from mistakebound.commands.output import render_table
 from mistakebound.core.replay.comparators import Comparison
 from mistakebound.core.replay.comparators.losses import Losses
+from mistakebound.core.reporting.report import Report
 
 HEADS = ("rule", "mistakes", "rate", "hinge", "squared", "log")
 
@@ -18,7 +19,7 @@ def render_comparison(found: Comparison, learner: str) -> str:
     best = found.best_separator
     if best is not None:
         rules["best separator"] = best.losses
-    lines = [table(HEADS, [_row(name, losses) for name, losses in rules.items()])]
+    lines = [render_table(HEADS, *(_row(name, losses) for name, losses in rules.items()))]
     if best is None or found.regret is None:
         lines.append(str(found.separator_missing))
     else:
@@ -34,3 +35,21 @@ def render_comparison(found: Comparison, learner: str) -> str:
 def _row(name: str, losses: Losses) -> tuple[str, ...]:
     sums = (losses.hinge, losses.squared, losses.log)
     return name, str(losses.mistakes), f"{losses.mistake_rate:.4f}", *(f"{value:.6g}" for value in sums)
+
+
+def render_passes(report: Report, *, shuffled: bool) -> str:
+    """One line: converged, in a loop, or neither yet."""
+    count = len(report.passes)
+    counts = ", ".join(str(one.updates) for one in report.passes[:20]) + (", ..." if count > 20 else "")
+    if report.converged:
+        end = "converged: the last pass needed no update"
+    elif report.passes and report.passes[-1].updates == 0:
+        end = "the last pass needed no update, yet made mistakes: no hypothesis within its reach agrees with the labels"
+    elif report.cycle is not None:
+        first, again = report.cycle
+        end = f"theta after pass {again} is theta after pass {first}: the data is not separable" + (
+            "" if shuffled else ", and the same passes would follow for ever"
+        )
+    else:
+        end = "not converged"
+    return f"passes           {count} (updates {counts}); {end}"

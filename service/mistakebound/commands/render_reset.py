@@ -1,0 +1,53 @@
+"""The plan of `reset`: the present epoch, the next one, what no longer counts and what stays."""
+
+from typing import Any
+
+from msgspec import to_builtins
+
+from mistakebound.commands.output import render_table
+from mistakebound.commands.render_epochs import render_base, render_changes, render_counts, render_settings
+from mistakebound.core.reporting.report import Report
+from mistakebound.worker.epochs.reset import Plan as ResetPlan
+
+_STAYS = ("labelled", "mistakes", "updates", "waiting", "parked")
+
+
+def render_reset(plan: ResetPlan, stays: Report) -> str:
+    """The plan for people."""
+    follows, begins = plan.follows, plan.begins
+    own = render_counts(plan.history.updates[follows.epoch])
+    rows = [
+        ("now", f"epoch {follows.epoch}, from {render_base(follows.base)}; updates by partition: {own}"),
+        *[("", line) for line in render_settings(follows)],
+        ("next", f"epoch {begins.epoch}, from {render_base(begins.base)}"),
+        *[("changes", line) for line in render_changes(plan.changes) or ["no setting"]],
+    ]
+    for epoch, counts in plan.given_up().items():
+        if any(counts):
+            last = f"the last updates by partition: {render_counts(counts)}"
+            rows.append(("counts no more", f"of epoch {epoch}, {last} (they stay in the log)"))
+    life = f"{stays.labelled} labelled, {stays.mistakes} mistakes, {stays.updates} updates"
+    held = f"{stays.waiting} waiting examples and {stays.parked} parked labels"
+    rows += [
+        ("stays", f"counts for life ({life})"),
+        ("", f"{held}; remembered ids; all offsets"),
+        ("starts at 0", "the epoch's counts, n and clock"),
+        (
+            "workers",
+            "stop them first: on Kafka reset refuses while others are in the group; on sqlite a running",
+        ),
+        ("", "worker is shut out, and exits unless it has the settings of the new epoch"),
+    ]
+    return render_table(*rows)
+
+
+def reset_as_dict(plan: ResetPlan, stays: Report) -> dict[str, Any]:
+    """The plan for programs: both epochs whole."""
+    follows = plan.follows
+    return {
+        "now": {**to_builtins(follows), "updates": list(plan.history.updates[follows.epoch])},
+        "next": to_builtins(plan.begins),
+        "changes": {each.key: {"before": each.before, "after": each.after} for each in plan.changes},
+        "counts_no_more": {str(epoch): list(counts) for epoch, counts in plan.given_up().items()},
+        "stays": {name: getattr(stays, name) for name in _STAYS},
+    }
