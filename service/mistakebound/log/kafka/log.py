@@ -1,8 +1,7 @@
 """The log on Kafka: each call of `mistakebound.log.protocol.Log`, handed to the part that does it."""
 
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
-from types import TracebackType
-from typing import Protocol, Self
+from typing import Protocol
 
 from mistakebound.core.records import Outgoing, Position, Record, Topic, TopicPartition
 from mistakebound.log.kafka.kafka_python.append import Appender
@@ -12,7 +11,7 @@ from mistakebound.log.kafka.ports import Fetcher, Sender
 from mistakebound.log.kafka.read import Reader
 from mistakebound.log.kafka.watchdog import leave
 from mistakebound.log.kafka.write import Writer
-from mistakebound.log.protocol import Session, TopicDescription, TransactionFailed
+from mistakebound.log.protocol import Log, Session, TopicDescription, TransactionFailed
 from mistakebound.settings import Settings
 
 ATTEMPTS = 3
@@ -30,7 +29,7 @@ class Client(Protocol):
     def session(self, partitions: int, slot: str, writer: Writer) -> Session: ...
 
 
-class KafkaLog:
+class KafkaLog(Log):
     """Six topics on one cluster. Connects when made; one thread at a time."""
 
     def __init__(
@@ -74,7 +73,6 @@ class KafkaLog:
         return self._reader.read(topic, partition, start, stop, wait_s)
 
     def follow(self, starts: Mapping[TopicPartition, int]) -> Generator[Sequence[Record]]:
-        """Yield batches of committed records from these offsets on, until closed."""
         return self._reader.follow(starts)
 
     def append(self, records: Iterable[Outgoing]) -> int:
@@ -123,14 +121,6 @@ class KafkaLog:
         self._reader.close()
         self._appender.close()
         self._cluster.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
 
     def _writer(self, transactional_id: str) -> Writer:
         return Writer(self._client.sender, transactional_id, self._cluster.watchdog)

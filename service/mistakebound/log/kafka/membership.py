@@ -8,11 +8,7 @@ from mistakebound.log.protocol import Refused, StaleGeneration, TransactionFaile
 
 
 def check_transaction(
-    transaction: Transaction,
-    generation: int,
-    current: int,
-    owned: Collection[int],
-    most_metadata_bytes: int,
+    transaction: Transaction, generation: int, current: int, owned: Collection[int], most_metadata_bytes: int
 ) -> None:
     """Raise StaleGeneration for work of another generation or of a partition that is not owned.
 

@@ -13,7 +13,8 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-GAVE_UP = 7
+from mistakebound.exit_codes import ExitCode
+
 TICK_S = 0.25
 
 
@@ -22,7 +23,7 @@ def leave(what: str) -> None:
     sys.stderr.write(f"mistakebound: {what} did not return in time; ending the process\n")
     sys.stderr.flush()
     faulthandler.dump_traceback()
-    os._exit(GAVE_UP)
+    os._exit(ExitCode.GAVE_UP)
 
 
 class Watchdog:

@@ -4,11 +4,9 @@ import json
 import time
 import uuid
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
-from types import TracebackType
-from typing import Self
 
 from mistakebound.core.records import TOPICS, Outgoing, Position, Record, Topic, TopicPartition
-from mistakebound.log.protocol import OffsetLost, Refused, TopicDescription
+from mistakebound.log.protocol import Log, OffsetLost, Refused, TopicDescription
 from mistakebound.log.sqlite import group, rows
 from mistakebound.log.sqlite.database import Database
 from mistakebound.log.sqlite.session import SqliteSession
@@ -20,7 +18,7 @@ _FOLLOW_SLEEP_S = 0.02
 _FOLLOW_EMPTY_S = 0.5
 
 
-class SqliteLog:
+class SqliteLog(Log):
     """Safe to share between threads; its sessions are not."""
 
     def __init__(self, settings: Settings, database: Database) -> None:
@@ -133,8 +131,7 @@ class SqliteLog:
         epoch = group.take_fence(self._database, transactional_id)
         outgoing = [rows.placed(record, partitions) for record in decide()]
         with self._database.transaction() as connection:
-            held = connection.execute(*group.fence_query(transactional_id)).fetchall()
-            group.check_fence(held, transactional_id, epoch)
+            group.check_fence(connection.execute, transactional_id, epoch)
             rows.insert(connection, ids, outgoing)
         return len(outgoing)
 
@@ -148,14 +145,6 @@ class SqliteLog:
         if not self._closed:
             self._closed = True
             self._database.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
 
     def _ids(self) -> dict[TopicPartition, int]:
         """Row id of every topic's every partition. They never change, so they are asked for once."""

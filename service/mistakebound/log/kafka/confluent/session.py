@@ -13,7 +13,7 @@ from confluent_kafka import Consumer, KafkaError
 from confluent_kafka import TopicPartition as PartitionOffset
 
 from mistakebound.core.records import INPUTS, Position, Record, TopicPartition, Transaction
-from mistakebound.log.kafka.confluent.errors import PASSING, Errors, in_our_words, translated
+from mistakebound.log.kafka.confluent.errors import AUTH_REFUSED, PASSING, Errors, in_our_words, translated
 from mistakebound.log.kafka.confluent.fetch import consume, record_of
 from mistakebound.log.kafka.kafka_python.cluster import Cluster
 from mistakebound.log.kafka.membership import check_together, check_topics, check_transaction
@@ -77,7 +77,7 @@ class ConfluentSession:
         self._joining = True
 
     def _note(self, error: KafkaError) -> None:
-        if error.fatal() or error.code() in _AUTH_REFUSED:
+        if error.fatal() or error.code() in AUTH_REFUSED:
             self._failed = error
 
     # --- the protocol -----------------------------------------------------------------------------
@@ -207,6 +207,3 @@ class ConfluentSession:
 
     def _described(self) -> list[TopicDescription]:
         return [each for each in self._admin.describe(INPUTS).values() if each is not None]
-
-
-_AUTH_REFUSED = frozenset({KafkaError._AUTHENTICATION, KafkaError._SSL})

@@ -95,11 +95,7 @@ def _as_positions(
 
 
 def fetch_ends(
-    consumer: Any,
-    names: Names,
-    topic_partitions: Iterable[TopicPartition],
-    watchdog: Watchdog,
-    *rights: str,
+    consumer: Any, names: Names, topic_partitions: Iterable[TopicPartition], watchdog: Watchdog, *rights: str
 ) -> dict[TopicPartition, int]:
     """Last stable offset of each, as the broker says now; one round trip for all."""
     asked = {broker_partition(names, *each): each for each in topic_partitions}

@@ -87,10 +87,7 @@ class KafkaPythonSession:
         self._assignments = Assignments(self._consumer)
         self._inputs = [names.to_broker[topic] for topic in INPUTS]
         self._consumer.subscribe(self._inputs, listener=self._assignments)
-        self._rights = (
-            f"Read on group {connection.group}",
-            f"Read on topic {', '.join(self._inputs)}",
-        )
+        self._rights = (f"Read on group {connection.group}", f"Read on topic {', '.join(self._inputs)}")
         self._look_up_inputs()
         self._ids = {name: self._consumer._cluster.topic_id(name) for name in self._inputs}
 
