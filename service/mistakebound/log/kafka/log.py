@@ -1,6 +1,7 @@
 """The log on Kafka: each call of `mistakebound.log.protocol.Log`, handed to the part that does it."""
 
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
 from typing import Protocol
 
 from mistakebound.core.records import Outgoing, Position, Record, Topic, TopicPartition
@@ -42,18 +43,14 @@ class KafkaLog(Log):
 
         `bark` is told which call to the broker never returned; by default it ends the process.
         """
-        self._cluster = Cluster.of(settings, bark)
+        self._cluster = Cluster(settings, bark)
         self._client = client(self._cluster)
-        admin, names, watchdog = self._cluster.admin, self._cluster.names, self._cluster.watchdog
-        self._reader = Reader(self._client.fetcher, names, admin, watchdog)
-        self._appender = Appender(self._cluster.connection, names, watchdog)
-        self._partitions: int | None = None
+        self._reader = Reader(self._client.fetcher, self._cluster.names, self, self._cluster.watchdog)
+        self._appender = Appender(self._cluster)
 
-    @property
+    @cached_property
     def partitions(self) -> int:
-        if self._partitions is None:
-            self._partitions = self._cluster.admin.partitions()
-        return self._partitions
+        return self._cluster.admin.partitions()
 
     def describe(self) -> dict[Topic, TopicDescription | None]:
         return self._cluster.admin.describe()
@@ -79,7 +76,7 @@ class KafkaLog(Log):
         return self._appender.append(records)
 
     def group_positions(self) -> dict[int, Position | None]:
-        return self._cluster.observer.positions(range(self.partitions))
+        return self._cluster.positions(range(self.partitions))
 
     def exclusively(self, decide: Callable[[], Sequence[Outgoing]]) -> int:
         writer = self._writer(f"{self._cluster.connection.group}-epoch")

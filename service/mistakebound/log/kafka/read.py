@@ -7,25 +7,16 @@ client's *position* has reached the bound, for the last offsets may be transacti
 
 import time
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
-from typing import Protocol
 
 from mistakebound.core.records import Record, Topic, TopicPartition
 from mistakebound.log.kafka.names import Names
 from mistakebound.log.kafka.ports import Fetcher
 from mistakebound.log.kafka.watchdog import Watchdog
-from mistakebound.log.protocol import OffsetLost, Unreachable
+from mistakebound.log.protocol import Log, OffsetLost, Unreachable
 
 POLL_S = 0.05
 IDLE_S = 0.5
 STUCK_S = 60.0
-
-
-class Watermarks(Protocol):
-    """Where the log of a partition begins and ends."""
-
-    def low_watermark(self, topic: Topic, partition: int) -> int: ...
-
-    def high_watermark(self, topic: Topic, partition: int) -> int: ...
 
 
 class Reader:
@@ -35,12 +26,10 @@ class Reader:
     ends, where kafka-python's own thread is gone and its closing would wait forever.
     """
 
-    def __init__(
-        self, make: Callable[[], Fetcher], names: Names, watermarks: Watermarks, watchdog: Watchdog
-    ) -> None:
+    def __init__(self, make: Callable[[], Fetcher], names: Names, log: Log, watchdog: Watchdog) -> None:
         self._make = make
         self._names = names
-        self._watermarks = watermarks
+        self._log = log
         self._watchdog = watchdog
         self._idle: list[Fetcher] = []
         self._lent: set[Fetcher] = set()
@@ -125,8 +114,8 @@ class Reader:
 
     def _checked(self, topic: Topic, partition: int, start: int) -> int:
         """The partition's high watermark. Raises OffsetLost where `start` does not lie within its log."""
-        high = self._watermarks.high_watermark(topic, partition)
-        low = self._watermarks.low_watermark(topic, partition)
+        high = self._log.high_watermark(topic, partition)
+        low = self._log.low_watermark(topic, partition)
         if not low <= start <= high:
             raise OffsetLost(
                 f"offset {start} of {self._spelled((topic, partition))} is needed, the log holds {low} to {high}: "

@@ -31,19 +31,16 @@ class SqliteLog(Log):
     @property
     def partitions(self) -> int:
         described = self.describe()
-        counts = {self._names[topic]: found.partitions for topic, found in described.items() if found}
-        missing = sorted(self._names[topic] for topic, found in described.items() if not found)
-        if missing:
-            raise Refused(
-                f"{self._database.name} has no topic {', '.join(missing)}; run `mistakebound topics create`"
+        counts = {topic: found.partitions for topic, found in described.items() if found}
+        if len(counts) < len(described) or len(set(counts.values())) > 1:
+            listed = ", ".join(
+                f"{name} {counts.get(topic, 'is missing')}" for topic, name in self._names.items()
             )
-        if len(set(counts.values())) > 1:
-            listed = ", ".join(f"{name} {count}" for name, count in sorted(counts.items()))
             raise Refused(
-                f"the topics in {self._database.name} have unequal partition counts ({listed});"
-                " start with a new log.prefix"
+                f"the topics in {self._database.name} need equal partition counts: {listed}; make the missing ones "
+                "with `mistakebound topics create`; a count cannot be changed, take another log.prefix"
             )
-        return counts[self._names["examples"]]
+        return counts["examples"]
 
     def describe(self) -> dict[Topic, TopicDescription | None]:
         found = {}

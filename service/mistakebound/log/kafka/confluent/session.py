@@ -36,7 +36,7 @@ class ConfluentSession:
     ) -> None:
         """`make` makes the group's member, not yet subscribed, with this listener for errors."""
         self._names = cluster.names
-        self._observer = cluster.observer
+        self._cluster = cluster
         self._admin = cluster.admin
         self._watchdog = cluster.watchdog
         self._partitions = partitions
@@ -54,7 +54,7 @@ class ConfluentSession:
         self._looked_s = time.monotonic()
         self._inputs = [self._names.to_broker[topic] for topic in INPUTS]
         self._ids = {each.name: each.id for each in self._described()}
-        self._observer.watch(partitions)
+        cluster.watch(partitions)
         self._consumer: Any = make(self._note)
         """A Consumer, whose stubs promise more than it keeps: before its first join it has no member id."""
         self._consumer.subscribe(
@@ -83,7 +83,6 @@ class ConfluentSession:
     # --- the protocol -----------------------------------------------------------------------------
 
     def poll(self, timeout_s: float) -> Polled:
-        """Records of the owned partitions, waiting at most `timeout_s` for the first."""
         end = time.monotonic() + timeout_s
         records: list[Record] = []
         doing = "read examples and labels"
@@ -106,7 +105,7 @@ class ConfluentSession:
 
     def committed(self, partitions: Iterable[int]) -> dict[int, Position | None]:
         self._writer.settle()
-        return self._observer.positions(sorted(partitions))
+        return self._cluster.positions(sorted(partitions))
 
     def seek(self, partition: int, examples: int, labels: int) -> None:
         if partition not in self._owned:
@@ -122,7 +121,7 @@ class ConfluentSession:
         return {each for each in asked if each in ends and (known[each] or 0) >= ends[each]}
 
     def ends(self, topic_partitions: Iterable[TopicPartition]) -> dict[TopicPartition, int]:
-        return self._observer.ends(topic_partitions)
+        return self._cluster.ends(topic_partitions)
 
     def pause(self, topic_partitions: Iterable[TopicPartition]) -> None:
         paused = {self._at_broker(each) for each in topic_partitions}
@@ -135,10 +134,6 @@ class ConfluentSession:
         self._consumer.resume(self._fetched(resumed))
 
     def commit(self, transaction: Transaction, generation: int) -> Receipt:
-        """Write outputs and positions in one transaction of `generation`.
-
-        Raises StaleGeneration, Fenced, TransactionFailed.
-        """
         check_transaction(transaction, generation, self._count, self._owned, METADATA_BYTES)
         return Receipt(self._writer.write(transaction.outputs, transaction.positions, self._member))
 
@@ -149,7 +144,6 @@ class ConfluentSession:
             self._consumer.close()
             self._joining = False
             if member:
-                # While a join is not answered, the broker takes nothing else on that connection, not even a leave.
                 # Removed before it is closed, the client would join once more.
                 self._admin.remove(member)
 

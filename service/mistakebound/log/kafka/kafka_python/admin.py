@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+from contextlib import closing, suppress
 from functools import partial
 from typing import Any
 
@@ -22,10 +22,11 @@ from mistakebound.log.kafka.kafka_python.connect import Connection, broker_parti
 from mistakebound.log.kafka.kafka_python.errors import denied, translated
 from mistakebound.log.kafka.names import Names
 from mistakebound.log.kafka.watchdog import Watchdog
-from mistakebound.log.protocol import Refused, TopicDescription
+from mistakebound.log.protocol import LogError, Refused, TopicDescription
 
 CALL_S = 60.0
 CONNECT_S = 15.0
+LEAVE_MS = 5_000
 ALWAYS: Mapping[str, str] = {"cleanup.policy": "delete", "message.timestamp.type": "CreateTime"}
 FOREVER: Mapping[str, str] = {"retention.ms": "-1", "retention.bytes": "-1"}
 
@@ -34,7 +35,7 @@ class Admin:
     """Everything that needs neither the group nor a transaction. Not thread-safe."""
 
     def __init__(self, connection: Connection, names: Names, watchdog: Watchdog) -> None:
-        self._group = connection.group
+        self._connection = connection
         self._names = names
         self._watchdog = watchdog
         self._client = connection.admin()
@@ -97,21 +98,24 @@ class Admin:
 
         Where that fails, the time-out does it.
         """
-        try:
-            groups = self._client.describe_groups([self._group])
-            members = groups[self._group]["members"]
-            self._remove([each["member_id"] for each in members if each["client_id"] == client_id])
-        except (KafkaError, KeyError):
-            return
+        group = self._connection.group
+        with suppress(KafkaError, KeyError):
+            members = self._client.describe_groups([group])[group]["members"]
+            dead = [MemberToRemove(each["member_id"]) for each in members if each["client_id"] == client_id]
+            if dead:
+                self._client.remove_group_members(group, dead)
 
     def remove(self, member: str) -> None:
-        """Remove a member that cannot leave the group itself. Where that fails, its session times out."""
-        with suppress(KafkaError):
-            self._remove([member])
+        """Remove a member that cannot leave the group itself. Where that fails, its session times out.
 
-    def _remove(self, members: Sequence[str]) -> None:
-        if members:
-            self._client.remove_group_members(self._group, [MemberToRemove(each) for each in members])
+        While a join is not answered, the broker takes nothing else on the member's connection, not even a leave:
+        the group would wait for it, and then give it partitions until its session ends.
+        """
+        with suppress(KafkaError, LogError):
+            # Of its own: a process that ends waits less long for a broker than one that works.
+            limits = {"request_timeout_ms": LEAVE_MS, "bootstrap_timeout_ms": LEAVE_MS}
+            with closing(self._connection.admin(**limits)) as client:
+                client.remove_group_members(self._connection.group, [MemberToRemove(member)])
 
     def max_message_bytes(self, topic: Topic) -> int:
         """The topic's `max.message.bytes`."""

@@ -99,17 +99,14 @@ def _sasl(given: Mapping[str, Any]) -> Iterator[str]:
         wrong = "is missing" if mechanism is None else f"= {mechanism!r} is not known"
         yield f"kafka.sasl_mechanism {wrong}; write one of {', '.join(MECHANISMS)}"
     elif mechanism in WITH_PASSWORD:
-        for name in ("sasl_plain_username", "sasl_plain_password"):
+        file = (
+            "name its file in kafka.sasl_plain_password_file or MISTAKEBOUND_KAFKA__SASL_PLAIN_PASSWORD_FILE"
+        )
+        for name, remedy in (("sasl_plain_username", ""), ("sasl_plain_password", f"; {file}")):
             value = given.get(name)
             if not isinstance(value, str) or not value:
                 wrong = "is missing" if value in (None, "") else "is not text"
-                yield f"kafka.{name} {wrong}, {mechanism} needs it{_FROM_FILE.get(name, '')}"
-
-
-_FROM_FILE = {
-    "sasl_plain_password": "; name its file in kafka.sasl_plain_password_file or "
-    "MISTAKEBOUND_KAFKA__SASL_PLAIN_PASSWORD_FILE"
-}
+                yield f"kafka.{name} {wrong}, {mechanism} needs it{remedy}"
 
 
 def _tls(given: Mapping[str, Any]) -> Iterator[str]:

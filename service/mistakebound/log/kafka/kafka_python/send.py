@@ -16,11 +16,11 @@ from kafka.errors import (
 )
 
 from mistakebound.core.records import INPUTS, Outgoing, Position, TopicPartition
+from mistakebound.log.kafka.kafka_python.append import discard
 from mistakebound.log.kafka.kafka_python.batches import end_of, send
-from mistakebound.log.kafka.kafka_python.connect import Connection, broker_partition
+from mistakebound.log.kafka.kafka_python.cluster import Cluster
+from mistakebound.log.kafka.kafka_python.connect import broker_partition
 from mistakebound.log.kafka.kafka_python.errors import denied, missing_right, translated
-from mistakebound.log.kafka.kafka_python.outgoing import discard
-from mistakebound.log.kafka.names import Names
 from mistakebound.log.kafka.ports import Ends, fenced, given_up, moved_on
 from mistakebound.log.protocol import LogError
 
@@ -32,11 +32,11 @@ class KafkaPythonSender:
 
     errors: ClassVar[tuple[type[Exception], ...]] = (KafkaError, OSError)
 
-    def __init__(self, connection: Connection, names: Names, transactional_id: str) -> None:
-        self._names = names
+    def __init__(self, cluster: Cluster, transactional_id: str) -> None:
+        self._names = cluster.names
         self._id = transactional_id
-        self._group = connection.group
-        self._producer = connection.transactional(transactional_id)
+        self._group = cluster.connection.group
+        self._producer = cluster.connection.transactional(transactional_id)
         self._epoch: Any = None
         self._sent: dict[TopicPartition, list[Any]] = {}
 
