@@ -60,7 +60,8 @@ class Reader:
         if start >= stop:
             return
         doing = f"read {self._spelled(topic_partition)}"
-        fetcher = self._lend(self._idle.pop() if self._idle else self._make())
+        fetcher = self._idle.pop() if self._idle else self._make()
+        self._lent.add(fetcher)
         position, deadline = start, time.monotonic() + wait_s
         try:
             fetcher.start({topic_partition: start}, doing)
@@ -92,7 +93,8 @@ class Reader:
                 time.sleep(IDLE_S)
                 yield []
         doing = "follow " + ", ".join(map(self._spelled, starts))
-        fetcher = self._lend(self._make())
+        fetcher = self._make()
+        self._lent.add(fetcher)
         try:
             fetcher.start(starts, doing)
             while True:
@@ -102,10 +104,6 @@ class Reader:
         finally:
             if self._take_back(fetcher):
                 fetcher.close()
-
-    def _lend(self, fetcher: Fetcher) -> Fetcher:
-        self._lent.add(fetcher)
-        return fetcher
 
     def _take_back(self, fetcher: Fetcher) -> bool:
         """Whether it is still open."""

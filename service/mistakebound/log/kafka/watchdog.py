@@ -5,7 +5,6 @@ first; where they do not help, the watchdog ends the process so that its success
 """
 
 import faulthandler
-import itertools
 import os
 import sys
 import threading
@@ -31,8 +30,7 @@ class Watchdog:
 
     def __init__(self, bark: Callable[[str], None] = leave) -> None:
         self._bark = bark
-        self._open: dict[int, tuple[float, str]] = {}
-        self._numbers = itertools.count()
+        self._open: dict[object, tuple[float, str]] = {}
         self._closed = threading.Event()
         self._thread: threading.Thread | None = None
 
@@ -42,12 +40,12 @@ class Watchdog:
         if self._thread is None:
             self._thread = threading.Thread(target=self._watch, name="kafka-watchdog", daemon=True)
             self._thread.start()
-        number = next(self._numbers)
-        self._open[number] = (time.monotonic() + seconds, what)
+        block = object()
+        self._open[block] = (time.monotonic() + seconds, what)
         try:
             yield
         finally:
-            self._open.pop(number, None)
+            self._open.pop(block, None)
 
     def close(self) -> None:
         """Stop watching."""
@@ -58,6 +56,6 @@ class Watchdog:
     def _watch(self) -> None:
         while not self._closed.wait(TICK_S):
             now = time.monotonic()
-            for number, (deadline, what) in list(self._open.items()):
-                if now > deadline and self._open.pop(number, None) is not None:
+            for block, (deadline, what) in list(self._open.items()):
+                if now > deadline and self._open.pop(block, None) is not None:
                     self._bark(what)

@@ -20,15 +20,16 @@ from mistakebound.log.sqlite.schema import has_tables, make_tables
 BUSY_TIMEOUT_S = 30.0
 
 _REMEDIES = {
-    "SQLITE_BUSY": "another process holds its write lock; see which with `fuser`, and stop it",
-    "SQLITE_LOCKED": "another process holds its write lock; see which with `fuser`, and stop it",
-    "SQLITE_FULL": "the disk is full; make room",
-    "SQLITE_READONLY": "it cannot be written; give this user write access to the file and to its folder",
-    "SQLITE_CANTOPEN": "give this user read and write access to the file and to its folder",
-    "SQLITE_PERM": "give this user read and write access to the file and to its folder",
-    "SQLITE_NOTADB": "it is not a sqlite database; name another file in log.url",
-    "SQLITE_CORRUPT": "it is damaged; restore a copy",
-    "SQLITE_IOERR": "the disk fails or is full; look at the system's log",
+    (
+        "SQLITE_BUSY",
+        "SQLITE_LOCKED",
+    ): "another process holds its write lock; find it with `fuser`, and stop it",
+    ("SQLITE_FULL",): "the disk is full; make room",
+    ("SQLITE_READONLY",): "it cannot be written; give this user write access to the file and to its folder",
+    ("SQLITE_CANTOPEN", "SQLITE_PERM"): "give this user read and write access to the file and to its folder",
+    ("SQLITE_NOTADB",): "it is not a sqlite database; name another file in log.url",
+    ("SQLITE_CORRUPT",): "it is damaged; restore a copy",
+    ("SQLITE_IOERR",): "the disk fails or is full; look at the system's log",
 }
 
 
@@ -168,7 +169,7 @@ class Database:
             code: str = getattr(error, "sqlite_errorname", "")
             if not code and self._closed:
                 raise Unreachable(f"the log {self.name} was closed") from error
-            known = (text for start, text in _REMEDIES.items() if code.startswith(start))
+            known = (text for starts, text in _REMEDIES.items() if code.startswith(starts))
             remedy = next(known, "see sqlite.org/rescode.html")
             raise Unreachable(f"the log {self.name}: {error} ({code}); {remedy}") from error
 

@@ -80,13 +80,7 @@ class SqliteLog(Log):
         return self._watermarks((topic, partition))[1]
 
     def read(
-        self,
-        topic: Topic,
-        partition: int,
-        start: int,
-        stop: int | None = None,
-        *,
-        wait_s: float = 30.0,  # noqa: ARG002
+        self, topic: Topic, partition: int, start: int, stop: int | None = None, *, wait_s: float = 30.0
     ) -> Iterator[Record]:
         # Nobody waits here: the high watermark counts committed records only.
         at = (topic, partition)
@@ -132,7 +126,7 @@ class SqliteLog(Log):
             rows.insert(connection, ids, outgoing)
         return len(outgoing)
 
-    def max_record_bytes(self, topic: Topic) -> int:  # noqa: ARG002
+    def max_record_bytes(self, topic: Topic) -> int:
         return rows.SURE_BYTES
 
     def join(self, slot: str) -> SqliteSession:

@@ -97,7 +97,7 @@ class SqliteSession:
             raise TransactionFailed(f"the transaction was given up: {error}") from error
         return Receipt(ends)
 
-    def close(self, timeout_s: float) -> None:  # noqa: ARG002
+    def close(self, timeout_s: float) -> None:
         self._next.clear()
         self._generation = 0
 

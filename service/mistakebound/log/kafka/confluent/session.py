@@ -19,7 +19,7 @@ from mistakebound.log.kafka.kafka_python.cluster import Cluster
 from mistakebound.log.kafka.membership import check_together, check_topics, check_transaction
 from mistakebound.log.kafka.names import BrokerPartition
 from mistakebound.log.kafka.write import Writer
-from mistakebound.log.protocol import LogError, Polled, Receipt, StaleGeneration, TopicDescription
+from mistakebound.log.protocol import Polled, Receipt, StaleGeneration, TopicDescription
 
 METADATA_BYTES = 4_095
 """One less than a broker takes: the client sends a zero byte along."""
@@ -100,7 +100,8 @@ class ConfluentSession:
         if self._count != self._generation:
             self._adopt()
             return Polled(self._generation, self._owned, ())
-        self._check_topics()
+        if time.monotonic() - self._looked_s >= LOOK_S:
+            self._look_at_topics()
         return Polled(self._generation, self._owned, records)
 
     def committed(self, partitions: Iterable[int]) -> dict[int, Position | None]:
@@ -160,8 +161,7 @@ class ConfluentSession:
             if at in self._next:
                 self._next[at] = max(self._next[at], message.offset())
         elif not error.retriable() and error.code() not in PASSING:
-            raised: LogError = in_our_words(doing, error)
-            raise raised
+            raise in_our_words(doing, error)
 
     def _assign(self) -> None:
         self._to_assign = False
@@ -188,10 +188,6 @@ class ConfluentSession:
     def _at_broker(self, topic_partition: TopicPartition) -> BrokerPartition:
         topic, partition = topic_partition
         return self._names.to_broker[topic], partition
-
-    def _check_topics(self) -> None:
-        if time.monotonic() - self._looked_s >= LOOK_S:
-            self._look_at_topics()
 
     def _look_at_topics(self) -> None:
         self._looked_s = time.monotonic()

@@ -40,13 +40,9 @@ class Admin:
         self._watchdog = watchdog
         self._client = connection.admin()
 
-    def counts(self) -> dict[Topic, int]:
-        """Partition count of each logical topic that exists."""
-        return {topic: len(found["partitions"]) for topic, found in self._topics().items()}
-
     def partitions(self) -> int:
         """The one count of all six topics; Refused where one is missing or differs."""
-        counts = self.counts()
+        counts = {topic: len(found["partitions"]) for topic, found in self._topics().items()}
         if len(counts) < len(TOPICS) or len(set(counts.values())) > 1:
             listed = ", ".join(
                 f"{self._names.to_broker[topic]} {counts.get(topic, 'is missing')}" for topic in TOPICS

@@ -217,14 +217,14 @@ class KafkaPythonSession:
         check_topics(counts, self._partitions, ids, self._ids)
 
     def _delivers(self, topic_partition: TopicPartition) -> bool:
-        partition = topic_partition[1]
-        return partition in self._owned and partition not in self._held
+        return topic_partition[1] in self._owned and topic_partition[1] not in self._held
 
     def _position(self, topic_partition: TopicPartition) -> int:
         found = None
         with _unless_lost():
-            broker = broker_partition(self._names, *topic_partition)
-            found = self._consumer.position(broker, timeout_ms=ENDS_MS)
+            found = self._consumer.position(
+                broker_partition(self._names, *topic_partition), timeout_ms=ENDS_MS
+            )
         return -1 if found is None else int(found)
 
     def _reading(self) -> str:
