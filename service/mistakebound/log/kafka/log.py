@@ -17,7 +17,7 @@ from mistakebound.settings import Settings
 
 ATTEMPTS = 3
 OVERHEAD_BYTES = 512
-"""More than a batch and a record of 30 headers need besides key, value and headers."""
+"""More than a batch, and a record with 30 headers, takes beside its key, value and headers."""
 
 
 class Client(Protocol):
@@ -31,7 +31,7 @@ class Client(Protocol):
 
 
 class KafkaLog(Log):
-    """Six topics on one cluster. Connects when made; one thread at a time."""
+    """All topics of one prefix on one cluster. Connects when made; one thread at a time."""
 
     def __init__(
         self,

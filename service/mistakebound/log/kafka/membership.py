@@ -51,6 +51,6 @@ def check_topics(
     remade = [name for name, count in counts.items() if count and ids[name] != known[name]]
     if remade:
         raise Refused(
-            f"{', '.join(remade)} was made anew while this worker read it: its offsets are of other records "
-            "now; take another log.prefix"
+            f"{', '.join(remade)} was made anew while this worker read it: its offsets now belong to "
+            "other records; take another log.prefix"
         )

@@ -17,7 +17,7 @@ Ends = dict[TopicPartition, int]
 class Fetcher(Protocol):
     """One consumer outside the group, which sees committed records only.
 
-    Every method but `close` raises the log's own errors, with what was done in front.
+    Every method but `close` raises the log's own errors, which say first what was being done.
     """
 
     def start(self, starts: Mapping[TopicPartition, int], doing: str) -> None:

@@ -43,7 +43,7 @@ class Reader:
         return self._records((topic, partition), start, high if stop is None else min(stop, high), wait_s)
 
     def follow(self, starts: Mapping[TopicPartition, int]) -> Generator[Sequence[Record]]:
-        """Batches from these offsets on, until closed; an empty one after half a second without any."""
+        """Batches from these offsets on, until closed; an empty one after half a second without records."""
         for (topic, partition), start in starts.items():
             self._checked(topic, partition, start)
         return self._batches(starts)

@@ -60,7 +60,7 @@ def in_our_words(doing: str, error: KafkaError) -> LogError:
 
 @contextmanager
 def translated(doing: str) -> Iterator[None]:
-    """Turn librdkafka's errors into the log's, with what was done in front."""
+    """Turn librdkafka's errors into the log's, and say first what was being done."""
     try:
         yield
     except KafkaException as error:

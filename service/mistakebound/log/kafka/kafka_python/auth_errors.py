@@ -66,7 +66,7 @@ class Noting(KafkaConnectionManager):  # type: ignore[misc]
         super().__init__(net, **configs)
         self._reasons: dict[Any, str] = {}
         self.last = ""
-        """The newest reason that may pass by itself; empty for none."""
+        """The newest reason that may pass by itself; empty where there was none."""
         self._servers = self.cluster.bootstrap_brokers()
         # kafka-python picks a server at random, and waits for it while it must not be asked yet, instead of asking another.
         self.cluster.bootstrap_brokers = partial(_askable, weakref.proxy(self), self._servers)

@@ -6,7 +6,7 @@ Guarantees:
 2. All options that the user may give (`options.py`: TLS, SASL, buffers ...) reach every client that
    knows them.
 3. A wrong address or a silent broker is an `Unreachable` that names it, within `bootstrap_timeout_ms`; a
-   broker that refuses us is one that says why, at once.
+   broker that refuses us is an `Unreachable` that says why, at once.
 """
 
 from collections.abc import Callable, Mapping
