@@ -43,15 +43,12 @@ class SqliteLog(Log):
         return counts["examples"]
 
     def describe(self) -> dict[Topic, TopicDescription | None]:
-        found = {}
-        if self._database.exists():
-            found = {
-                name: TopicDescription(name, uid, partitions, json.loads(config))
-                for name, uid, partitions, config in self._database.rows(
-                    "SELECT name, uid, partitions, config FROM topics"
-                )
-            }
-        return {topic: found.get(name) for topic, name in self._names.items()}
+        query = "SELECT name, uid, partitions, config FROM topics"
+        found = self._database.rows(query) if self._database.exists() else ()
+        described = {
+            name: TopicDescription(name, uid, p, json.loads(config)) for name, uid, p, config in found
+        }
+        return {topic: described.get(name) for topic, name in self._names.items()}
 
     def create_topics(self, partitions: int, config: Mapping[Topic, Mapping[str, str]]) -> list[str]:
         if partitions < 1:
@@ -103,11 +100,8 @@ class SqliteLog(Log):
             rows.check_size(record)
             waiting.append(rows.placed(record, partitions))
             size += len(record.value or b"")
-            if (
-                len(waiting) >= rows.CHUNK_ROWS
-                or size > rows.CHUNK_BYTES
-                or time.monotonic() - since > _APPEND_EVERY_S
-            ):
+            full = len(waiting) >= rows.CHUNK_ROWS or size > rows.CHUNK_BYTES
+            if full or time.monotonic() - since > _APPEND_EVERY_S:
                 count += self._insert(ids, waiting)
                 size, waiting, since = 0, [], time.monotonic()
         return count + self._insert(ids, waiting)
@@ -142,13 +136,9 @@ class SqliteLog(Log):
         if not self._known_ids:
             assert self.partitions  # refuses when topics are missing
             topics = {name: topic for topic, name in self._names.items()}
-            self._known_ids = {
-                (topics[name], partition): side_id
-                for name, partition, side_id in self._database.rows(
-                    "SELECT name, partition, sides.id FROM sides JOIN topics ON topics.id = topic"
-                )
-                if name in topics
-            }
+            query = "SELECT name, partition, sides.id FROM sides JOIN topics ON topics.id = topic"
+            sides = self._database.rows(query)
+            self._known_ids = {(topics[name], p): side_id for name, p, side_id in sides if name in topics}
         return self._known_ids
 
     def _id(self, at: TopicPartition) -> int:
@@ -185,10 +175,11 @@ class SqliteLog(Log):
             ends = rows.watermarks(self._database, ids.values())
             batch: list[Record] = []
             for at, side_id in ids.items():
-                if ends[side_id][1] > positions[at]:
-                    stop = min(ends[side_id][1], positions[at] + rows.CHUNK_ROWS)
+                start, end = positions[at], ends[side_id][1]
+                if end > start:
+                    stop = min(end, start + rows.CHUNK_ROWS)
                     batch += rows.select(
-                        self._database, at, side_id, positions[at], stop, most_bytes=rows.CHUNK_BYTES
+                        self._database, at, side_id, start, stop, most_bytes=rows.CHUNK_BYTES
                     )
                     positions[at] = batch[-1].offset + 1
             if batch or time.monotonic() - spoken >= _FOLLOW_EMPTY_S:

@@ -58,10 +58,7 @@ class ConfluentFetcher:
             self._consumer.assign([PartitionOffset(*each) for each in named])
 
     def fetch(self, timeout_s: float) -> Sequence[Record]:
-        """What is there, waiting at most `timeout_s` for the first record.
-
-        An error among them is raised once what came before it has been returned.
-        """
+        """An error among the messages is raised once the records before it have been returned."""
         if self._failed is not None:
             raise in_our_words(self._doing, self._failed)
         records: list[Record] = []

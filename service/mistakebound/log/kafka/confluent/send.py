@@ -110,7 +110,6 @@ class ConfluentSender:
         self._producer.commit_transaction(timeout_s)
 
     def abort(self, timeout_s: float) -> bool:
-        """Whether the abort is confirmed and the client fit for another transaction."""
         try:
             self._producer.abort_transaction(timeout_s)
         except KafkaException:

@@ -61,8 +61,6 @@ class ConfluentSession:
             self._inputs, on_assign=self._on_assign, on_revoke=self._on_revoke, on_lost=self._on_revoke
         )
 
-    # --- what the group says, inside a poll -------------------------------------------------------
-
     def _on_assign(self, consumer: Consumer, assigned: list[PartitionOffset]) -> None:
         consumer.assign([])
         self._assigned = frozenset((each.topic, each.partition) for each in assigned)
@@ -79,8 +77,6 @@ class ConfluentSession:
     def _note(self, error: KafkaError) -> None:
         if error.fatal() or error.code() in AUTH_REFUSED:
             self._failed = error
-
-    # --- the protocol -----------------------------------------------------------------------------
 
     def poll(self, timeout_s: float) -> Polled:
         end = time.monotonic() + timeout_s
@@ -147,8 +143,6 @@ class ConfluentSession:
             if member:
                 # Removed before it is closed, the client would join once more.
                 self._admin.remove(member)
-
-    # --- inside -----------------------------------------------------------------------------------
 
     def _take(self, message: Any, records: list[Record], doing: str) -> None:
         error = message.error()

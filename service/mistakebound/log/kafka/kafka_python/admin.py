@@ -6,14 +6,8 @@ from contextlib import closing, suppress
 from functools import partial
 from typing import Any
 
+import kafka.errors as kafka_errors
 from kafka.admin import ConfigResource, ConfigResourceType, MemberToRemove
-from kafka.errors import (
-    KafkaConnectionError,
-    KafkaError,
-    NodeNotReadyError,
-    TopicAuthorizationFailedError,
-    UnknownBrokerIdError,
-)
 from kafka.protocol.consumer import OffsetSpec
 
 from mistakebound.core.records import TOPICS, Topic
@@ -95,7 +89,7 @@ class Admin:
         Where that fails, the time-out does it.
         """
         group = self._connection.group
-        with suppress(KafkaError, KeyError):
+        with suppress(kafka_errors.KafkaError, KeyError):
             members = self._client.describe_groups([group])[group]["members"]
             dead = [MemberToRemove(each["member_id"]) for each in members if each["client_id"] == client_id]
             if dead:
@@ -107,7 +101,7 @@ class Admin:
         While a join is not answered, the broker takes nothing else on the member's connection, not even a leave:
         the group would wait for it, and then give it partitions until its session ends.
         """
-        with suppress(KafkaError, LogError):
+        with suppress(kafka_errors.KafkaError, LogError):
             # Of its own: a process that ends waits less long for a broker than one that works.
             limits = {"request_timeout_ms": LEAVE_MS, "bootstrap_timeout_ms": LEAVE_MS}
             with closing(self._connection.admin(**limits)) as client:
@@ -133,7 +127,11 @@ class Admin:
             while True:
                 try:
                     return call()
-                except (NodeNotReadyError, KafkaConnectionError, UnknownBrokerIdError) as error:
+                except (
+                    kafka_errors.NodeNotReadyError,
+                    kafka_errors.KafkaConnectionError,
+                    kafka_errors.UnknownBrokerIdError,
+                ) as error:
                     if time.monotonic() > end or refusal(error) is not None:
                         raise
                     time.sleep(0.1)
@@ -142,7 +140,8 @@ class Admin:
         names = [self._names.to_broker[topic] for topic in wanted]
         found = self._ask("look up the topics", partial(self._client.describe_topics, names))
         # The broker does not tell those who may not see a topic whether it exists.
-        unseen = [each["name"] for each in found if each["error_code"] == TopicAuthorizationFailedError.errno]
+        hidden = kafka_errors.TopicAuthorizationFailedError.errno
+        unseen = [each["name"] for each in found if each["error_code"] == hidden]
         if unseen:
             right = f"Describe on topic {', '.join(unseen)} (Read and Write include it)"
             raise denied("look up the topics", right)

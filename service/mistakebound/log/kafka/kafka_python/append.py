@@ -4,15 +4,8 @@ from collections.abc import Iterable
 from itertools import islice
 from typing import Any
 
+import kafka.errors as kafka_errors
 from kafka import TopicPartition as BrokerPartition
-from kafka.errors import (
-    AuthorizationError,
-    InvalidTimestampError,
-    KafkaError,
-    MessageSizeTooLargeError,
-    RecordListTooLargeError,
-    RetriableError,
-)
 
 from mistakebound.core.records import Outgoing
 from mistakebound.log.kafka import limits
@@ -25,9 +18,9 @@ CLOSE_S = 2.0
 
 TOO_LARGE = "shorten it, or raise the topic's `max.message.bytes` and `kafka.max_request_size`"
 REMEDIES = {
-    MessageSizeTooLargeError: TOO_LARGE,
-    RecordListTooLargeError: TOO_LARGE,
-    InvalidTimestampError: "correct its time, or set the topic's `message.timestamp.before.max.ms` and "
+    kafka_errors.MessageSizeTooLargeError: TOO_LARGE,
+    kafka_errors.RecordListTooLargeError: TOO_LARGE,
+    kafka_errors.InvalidTimestampError: "correct its time, or set the topic's `message.timestamp.before.max.ms` and "
     "`message.timestamp.after.max.ms`",
 }
 
@@ -68,7 +61,7 @@ class Appender:
         ]
         try:
             self._producer.flush(limits.FLUSH_S)
-        except KafkaError as error:
+        except kafka_errors.KafkaError as error:
             raise Unreachable(f"append: the broker did not take the records in time ({error!r})") from error
         for record, future in zip(chunk, futures, strict=True):
             self._asking(record, future.get, 0)
@@ -79,12 +72,12 @@ class Appender:
     def _asking(self, record: Outgoing, call: Any, *arguments: Any) -> Any:
         try:
             return call(*arguments)
-        except (KafkaError, ValueError) as error:
+        except (kafka_errors.KafkaError, ValueError) as error:
             name = self._named(record)
             what = f"append to {name}, key {record.key!r}: {error!r}"
-            if isinstance(error, AuthorizationError):
+            if isinstance(error, kafka_errors.AuthorizationError):
                 raise denied(f"append to {name}", f"Write on topic {name}") from error
-            if isinstance(error, RetriableError):
+            if isinstance(error, kafka_errors.RetriableError):
                 raise Unreachable(
                     f"{what}; start the broker, or make the topic with `mistakebound topics create`"
                 ) from error
@@ -126,7 +119,7 @@ def discard(producer: Any) -> None:
     producer._sender.join(CLOSE_S)
     try:
         producer.close(timeout=0)
-    except KafkaError:
+    except kafka_errors.KafkaError:
         # Unsent records cannot be flushed any more, and the client's clean-up at exit would try again.
         producer._unregister_cleanup()
         producer._closed = True

@@ -13,13 +13,7 @@ import weakref
 from functools import partial
 from typing import Any
 
-from kafka.errors import (
-    IllegalSaslStateError,
-    KafkaConnectionError,
-    KafkaError,
-    SaslAuthenticationFailedError,
-    UnsupportedSaslMechanismError,
-)
+import kafka.errors as kafka_errors
 from kafka.net.compat import KafkaNetClient
 from kafka.net.inet import create_connection
 from kafka.net.manager import KafkaConnectionManager
@@ -39,7 +33,7 @@ _CERTIFICATE = {
 """The remedy by the code of OpenSSL's X509_V_ERR, as `SSLCertVerificationError.verify_code` has it."""
 
 
-class AuthRefused(KafkaError):  # type: ignore[misc]
+class AuthRefused(kafka_errors.KafkaError):  # type: ignore[misc]
     """Every broker asked has refused this client, for a reason that only other settings can remove."""
 
 
@@ -91,7 +85,7 @@ class Noting(KafkaConnectionManager):  # type: ignore[misc]
             transport._sock.close()
             if not isinstance(error, Exception):
                 raise
-            raise KafkaConnectionError(f"Handshake failed: {error}") from error
+            raise kafka_errors.KafkaConnectionError(f"Handshake failed: {error}") from error
         return transport
 
     def get_connection(self, node_id: Any, **options: Any) -> Any:
@@ -142,12 +136,12 @@ def noting_client(**configs: Any) -> Any:
 
 
 _SASL = {
-    SaslAuthenticationFailedError: "the broker does not know this user or this password; correct "
+    kafka_errors.SaslAuthenticationFailedError: "the broker does not know this user or this password; correct "
     "kafka.sasl_plain_username and kafka.sasl_plain_password, or the user's credentials for "
     "kafka.sasl_mechanism on the broker",
-    UnsupportedSaslMechanismError: "the broker's listener does not offer this kafka.sasl_mechanism; choose "
+    kafka_errors.UnsupportedSaslMechanismError: "the broker's listener does not offer this kafka.sasl_mechanism; choose "
     "one that it does",
-    IllegalSaslStateError: "the broker's listener takes no SASL; set kafka.security_protocol to SSL or "
+    kafka_errors.IllegalSaslStateError: "the broker's listener takes no SASL; set kafka.security_protocol to SSL or "
     "PLAINTEXT as the listener is, or name in log.url the port of a listener with SASL",
 }
 

@@ -25,9 +25,6 @@ MAGIC = 2
 """The format of batches since Kafka 0.11."""
 
 
-# --- writing ----------------------------------------------------------------------------------------
-
-
 def send(
     producer: Any, broker_partition: BrokerPartition, records: Sequence[Outgoing]
 ) -> list[ProducerBatch]:
@@ -88,9 +85,6 @@ def _closed(
     inner._num_records, inner._last_offset = count, count - 1
     builder._next_offset = count
     return ProducerBatch(broker_partition, builder)
-
-
-# --- reading ----------------------------------------------------------------------------------------
 
 
 def deliver_records(consumer: Any, to_logical: Mapping[str, Topic]) -> Any:

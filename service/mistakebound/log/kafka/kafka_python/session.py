@@ -49,10 +49,8 @@ class Assignments(ConsumerRebalanceListener):  # type: ignore[misc]
         self.assigned: frozenset[BrokerPartition] = frozenset()
 
     def on_partitions_revoked(self, revoked: Any) -> None:
-        """Nothing: until the next assignment the client delivers none of them."""
-
-    def on_partitions_lost(self, lost: Any) -> None:
-        """Nothing: the next assignment has another membership, and the broker refuses the old one."""
+        """Nothing, as for lost ones: the client delivers none of them until the next assignment, and the broker
+        refuses the membership of those that were lost."""
 
     def on_partitions_assigned(self, assigned: Any) -> None:
         # Offset 0 is a placeholder: without any, the client would look for a committed offset here.
@@ -96,10 +94,8 @@ class KafkaPythonSession:
         began = time.monotonic()
         end = began + timeout_s
         fetched: dict[BrokerPartition, list[Record]] = {}
-        with (
-            self._watchdog.limit(timeout_s + JOIN_S + STUCK_S, "poll"),
-            translated(self._reading, *self._rights),
-        ):
+        limit_s = timeout_s + JOIN_S + STUCK_S
+        with self._watchdog.limit(limit_s, "poll"), translated(self._reading, *self._rights):
             while not fetched and self._assignments.count == self._generation:
                 self._unstick()
                 if self._consumer._coordinator.rejoining:
@@ -145,10 +141,8 @@ class KafkaPythonSession:
         if not asked:
             return set()
         ends = self.ends(asked)
-        with (
-            self._watchdog.limit(STUCK_S, "ask for the positions"),
-            translated("ask for the positions", *self._rights),
-        ):
+        doing = "ask for the positions"
+        with self._watchdog.limit(STUCK_S, doing), translated(doing, *self._rights):
             return {each for each in asked if each in ends and self._position(each) >= ends[each]}
 
     def ends(self, topic_partitions: Iterable[TopicPartition]) -> dict[TopicPartition, int]:
