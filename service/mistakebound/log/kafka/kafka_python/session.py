@@ -49,8 +49,8 @@ class Assignments(ConsumerRebalanceListener):  # type: ignore[misc]
         self.assigned: frozenset[BrokerPartition] = frozenset()
 
     def on_partitions_revoked(self, revoked: Any) -> None:
-        """Nothing, as for lost ones: the client delivers none of them until the next assignment, and the broker
-        refuses the membership of those that were lost."""
+        """Do nothing, also for partitions that are lost: the client delivers none of them until the next
+        assignment, and the broker refuses a membership that was lost."""
 
     def on_partitions_assigned(self, assigned: Any) -> None:
         # Offset 0 is a placeholder: without any, the client would look for a committed offset here.
