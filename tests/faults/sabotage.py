@@ -237,7 +237,7 @@ GUARDS: Mapping[str, Guard] = {
     ),
     "B8 it leaves also amid a rebalance": Guard(
         "service/mistakebound/log/kafka/kafka_python/session.py",
-        "                self._leave_beside()",
+        "                self._cluster.admin.remove(self._consumer._coordinator._generation.member_id)",
         "                pass",
         SIGNALS,
     ),

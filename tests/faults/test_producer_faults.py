@@ -16,7 +16,7 @@ from kafka.errors import KafkaError, KafkaTimeoutError
 from kafka.producer.transaction_manager import TransactionalRequestResult
 
 from mistakebound.log.kafka import KafkaLog, limits
-from mistakebound.log.kafka.kafka_python import connect, outgoing
+from mistakebound.log.kafka.kafka_python import append, connect
 from mistakebound.log.kafka.kafka_python import send as sending
 from mistakebound.log.kafka.write import Writer
 from mistakebound.log.protocol import Fenced, LogError, StaleGeneration, TransactionFailed
@@ -81,7 +81,7 @@ def take_the_id(producer: Any) -> None:
     try:
         other.init_transactions()
     finally:
-        outgoing.discard(other)
+        append.discard(other)
 
 
 def throw_the_member_out(producer: Any) -> None:

@@ -50,9 +50,7 @@ class Model:
         number, self._sent = self._sent, self._sent + 1
         now = 1_000 + 2 * number
         wrong = Outgoing("labels", 0, None, b"nonsense", (), now + 1)
-        self.log.append(
-            [example(number, {"a": 1.0}, now), label(number, number % 2 == 0, now), wrong],
-        )
+        self.log.append([example(number, {"a": 1.0}, now), label(number, number % 2 == 0, now), wrong])
 
     def work(self, scheme: str = "kafka") -> Run:
         """The worker, by its own rights, until all that was sent is decided."""

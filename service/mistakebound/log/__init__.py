@@ -18,19 +18,20 @@ def open_log(settings: "Settings") -> "Log":
 
     url = settings.log.url
     if url is not None and url.startswith("kafka://"):
-        from mistakebound.log import kafka
+        from mistakebound.log.kafka.log import KafkaLog
 
-        return kafka.open_log(settings)
+        return KafkaLog(settings)
     if url is not None and url.startswith("kafka+confluent://"):
         try:
-            from mistakebound.log.kafka import confluent
+            from mistakebound.log.kafka.confluent.client import ConfluentClient
+            from mistakebound.log.kafka.log import KafkaLog
         except ImportError as error:
             raise Misconfigured(
                 f"log.url is {url!r}, but {error.name} is not installed; "
                 "`pip install 'mistakebound[confluent]'`, or write it as kafka://..."
             ) from error
 
-        return confluent.open_log(settings)
+        return KafkaLog(settings, ConfluentClient)
     if url is not None and url.startswith("sqlite:"):
         from mistakebound.log import sqlite
 

@@ -1,5 +1,7 @@
 """The newest record of a partition, searched for from its end."""
 
+from collections import deque
+
 from mistakebound.core.records import Record, Topic
 from mistakebound.log.protocol import Log
 
@@ -13,9 +15,7 @@ def newest_record(log: Log, topic: Topic, partition: int) -> Record | None:
     span = FIRST_LOOK
     while low < high:
         start = max(low, high - span)
-        newest: Record | None = None
-        for record in log.read(topic, partition, start, high):
-            newest = record
+        newest = next(iter(deque(log.read(topic, partition, start, high), maxlen=1)), None)
         if newest is not None or start == low:
             return newest
         span *= 4

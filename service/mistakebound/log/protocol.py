@@ -16,7 +16,6 @@ Not guaranteed: an order between partitions, or between topics.
 
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from types import TracebackType
 from typing import Protocol, Self
 
 from mistakebound.core.records import Outgoing, Position, Record, Topic, TopicPartition, Transaction
@@ -95,45 +94,36 @@ class Session(Protocol):
 
         Raises OffsetLost, Unreachable, Fenced.
         """
-        ...
 
     def committed(self, partitions: Iterable[int]) -> dict[int, Position | None]:
         """Committed positions; None where the group never committed the partition."""
-        ...
 
     def seek(self, partition: int, examples: int, labels: int) -> None:
         """Read both inputs of an owned partition from these offsets on."""
-        ...
 
     def drained(self, topic_partitions: Iterable[TopicPartition]) -> set[TopicPartition]:
         """Those of which `poll` has returned every committed record.
 
         Asks the log itself (last stable offset), never a cache; one round trip for all.
         """
-        ...
 
     def ends(self, topic_partitions: Iterable[TopicPartition]) -> dict[TopicPartition, int]:
         """Last stable offset of each, as the log says now; one round trip for all."""
-        ...
 
     def pause(self, topic_partitions: Iterable[TopicPartition]) -> None:
         """Stop delivering these; their position stays. A new generation forgets that they were paused."""
-        ...
 
     def resume(self, topic_partitions: Iterable[TopicPartition]) -> None:
         """Deliver these again, from where they were paused."""
-        ...
 
     def commit(self, transaction: Transaction, generation: int) -> Receipt:
         """Write outputs and positions in one transaction of `generation`.
 
         Raises StaleGeneration, Fenced, TransactionFailed; nothing is visible then, now or later.
         """
-        ...
 
     def close(self, timeout_s: float) -> None:
         """Leave the group and release the writer; no transaction stays open."""
-        ...
 
 
 class Log(Protocol):
@@ -142,23 +132,18 @@ class Log(Protocol):
     @property
     def partitions(self) -> int:
         """Partition count P of every topic. Raises Refused when topics are missing or counts differ."""
-        ...
 
     def describe(self) -> dict[Topic, TopicDescription | None]:
         """Each logical topic as it is now; None where it is missing."""
-        ...
 
     def create_topics(self, partitions: int, config: Mapping[Topic, Mapping[str, str]]) -> list[str]:
         """Create the missing topics and return their names; existing ones are never altered."""
-        ...
 
     def low_watermark(self, topic: Topic, partition: int) -> int:
         """Offset of the oldest record still kept."""
-        ...
 
     def high_watermark(self, topic: Topic, partition: int) -> int:
         """Offset after the newest record, committed or not."""
-        ...
 
     def read(
         self, topic: Topic, partition: int, start: int, stop: int | None = None, *, wait_s: float = 30.0
@@ -167,44 +152,36 @@ class Log(Protocol):
 
         Raises OffsetLost when `start` lies below the low watermark or above the high watermark.
         """
-        ...
 
     def follow(self, starts: Mapping[TopicPartition, int]) -> Generator[Sequence[Record]]:
         """Yield batches of committed records from these offsets on, until closed; an empty batch every
         half second or so when there is nothing new (so that the caller can check the time)."""
-        ...
 
     def append(self, records: Iterable[Outgoing]) -> int:
         """Write input records outside any transaction; returns how many. For `send` and `demo`.
 
         A negative partition means: by murmur2 of the key.
         """
-        ...
 
     def group_positions(self) -> dict[int, Position | None]:
         """The group's committed positions, read without joining it."""
-        ...
 
     def exclusively(self, decide: Callable[[], Sequence[Outgoing]]) -> int:
         """Fence all other callers, call `decide` (which reads the log), and write what it returns
         in one transaction. Returns how many records were written. Raises Fenced when another caller
         came in between: nothing was written, read again."""
-        ...
 
     def max_record_bytes(self, topic: Topic) -> int:
         """Largest value + key + headers that the topic is sure to take."""
-        ...
 
     def join(self, slot: str) -> Session:
         """Join the group as `slot`; takes over a predecessor's slot and ends its open transaction."""
-        ...
 
     def close(self) -> None:
         """Release connections and files."""
-        ...
 
-    def __enter__(self) -> Self: ...
+    def __enter__(self) -> Self:
+        return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None: ...
+    def __exit__(self, kind: object, error: object, trace: object) -> None:
+        self.close()

@@ -16,7 +16,7 @@ from kafka.errors import CommitFailedError, KafkaError, OutOfOrderSequenceNumber
 
 from mistakebound.core.records import Outgoing, Position, Transaction
 from mistakebound.log.kafka import KafkaLog, limits
-from mistakebound.log.kafka.kafka_python import batches, connect, outgoing, send
+from mistakebound.log.kafka.kafka_python import append, batches, connect, send
 from mistakebound.log.kafka.kafka_python.connect import broker_partition
 from mistakebound.log.kafka.kafka_python.errors import translated
 from mistakebound.log.protocol import Polled, Refused, StaleGeneration, TransactionFailed, Unreachable
@@ -72,7 +72,7 @@ def raw_producer(log: KafkaLog, **options: Any) -> Iterator[tuple[Any, TopicPart
         producer.begin_transaction()
         yield producer, broker_partition(log._cluster.names, "predictions", 0)
     finally:
-        outgoing.discard(producer)
+        append.discard(producer)
 
 
 def outcome(future: Any) -> BaseException | None:
@@ -451,7 +451,7 @@ def test_the_client_sends_positions_of_an_aborted_transaction_along(make_log, st
         producer.send_offsets_to_transaction({first: OffsetAndMetadata(1, "", -1)}, fresh)
         producer.commit_transaction()
 
-    consumer = log._cluster.observer.consumer
+    consumer = log._cluster.observer
     assert consumer.committed(first) == 1
     assert consumer.committed(second) == 7
 

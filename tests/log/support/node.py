@@ -56,11 +56,7 @@ def free_ports(count: int) -> list[int]:
 
 def as_controller(port: int) -> dict[str, str]:
     """What makes a node the controller."""
-    return {
-        "process.roles": "controller",
-        "node.id": "100",
-        "listeners": f"CONTROLLER://127.0.0.1:{port}",
-    }
+    return {"process.roles": "controller", "node.id": "100", "listeners": f"CONTROLLER://127.0.0.1:{port}"}
 
 
 def voters(port: int) -> dict[str, str]:

@@ -6,13 +6,5 @@ the cluster for both, librdkafka in `confluent/`.
 """
 
 from mistakebound.log.kafka.log import KafkaLog
-from mistakebound.log.protocol import Log
-from mistakebound.settings import Settings
 
-
-def open_log(settings: Settings) -> Log:
-    """Connect to the brokers of `log.url`. Raises Unreachable, Refused, Misconfigured."""
-    return KafkaLog(settings)
-
-
-__all__ = ["KafkaLog", "open_log"]
+__all__ = ["KafkaLog"]

@@ -1,8 +1,8 @@
 """The log on Kafka: each call of `mistakebound.log.protocol.Log`, handed to the part that does it."""
 
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
-from types import TracebackType
-from typing import Protocol, Self
+from functools import cached_property
+from typing import Protocol
 
 from mistakebound.core.records import Outgoing, Position, Record, Topic, TopicPartition
 from mistakebound.log.kafka.kafka_python.append import Appender
@@ -12,12 +12,12 @@ from mistakebound.log.kafka.ports import Fetcher, Sender
 from mistakebound.log.kafka.read import Reader
 from mistakebound.log.kafka.watchdog import leave
 from mistakebound.log.kafka.write import Writer
-from mistakebound.log.protocol import Session, TopicDescription, TransactionFailed
+from mistakebound.log.protocol import Log, Session, TopicDescription, TransactionFailed
 from mistakebound.settings import Settings
 
 ATTEMPTS = 3
 OVERHEAD_BYTES = 512
-"""More than a batch and a record of 30 headers need besides key, value and headers."""
+"""More than a batch, and a record with 30 headers, takes beside its key, value and headers."""
 
 
 class Client(Protocol):
@@ -30,8 +30,8 @@ class Client(Protocol):
     def session(self, partitions: int, slot: str, writer: Writer) -> Session: ...
 
 
-class KafkaLog:
-    """Six topics on one cluster. Connects when made; one thread at a time."""
+class KafkaLog(Log):
+    """All topics of one prefix on one cluster. Connects when made; one thread at a time."""
 
     def __init__(
         self,
@@ -43,18 +43,14 @@ class KafkaLog:
 
         `bark` is told which call to the broker never returned; by default it ends the process.
         """
-        self._cluster = Cluster.of(settings, bark)
+        self._cluster = Cluster(settings, bark)
         self._client = client(self._cluster)
-        admin, names, watchdog = self._cluster.admin, self._cluster.names, self._cluster.watchdog
-        self._reader = Reader(self._client.fetcher, names, admin, watchdog)
-        self._appender = Appender(self._cluster.connection, names, watchdog)
-        self._partitions: int | None = None
+        self._reader = Reader(self._client.fetcher, self._cluster.names, self, self._cluster.watchdog)
+        self._appender = Appender(self._cluster)
 
-    @property
+    @cached_property
     def partitions(self) -> int:
-        if self._partitions is None:
-            self._partitions = self._cluster.admin.partitions()
-        return self._partitions
+        return self._cluster.admin.partitions()
 
     def describe(self) -> dict[Topic, TopicDescription | None]:
         return self._cluster.admin.describe()
@@ -74,14 +70,13 @@ class KafkaLog:
         return self._reader.read(topic, partition, start, stop, wait_s)
 
     def follow(self, starts: Mapping[TopicPartition, int]) -> Generator[Sequence[Record]]:
-        """Yield batches of committed records from these offsets on, until closed."""
         return self._reader.follow(starts)
 
     def append(self, records: Iterable[Outgoing]) -> int:
         return self._appender.append(records)
 
     def group_positions(self) -> dict[int, Position | None]:
-        return self._cluster.observer.positions(range(self.partitions))
+        return self._cluster.positions(range(self.partitions))
 
     def exclusively(self, decide: Callable[[], Sequence[Outgoing]]) -> int:
         writer = self._writer(f"{self._cluster.connection.group}-epoch")
@@ -123,14 +118,6 @@ class KafkaLog:
         self._reader.close()
         self._appender.close()
         self._cluster.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
 
     def _writer(self, transactional_id: str) -> Writer:
         return Writer(self._client.sender, transactional_id, self._cluster.watchdog)

@@ -8,11 +8,7 @@ from mistakebound.log.protocol import Refused, StaleGeneration, TransactionFaile
 
 
 def check_transaction(
-    transaction: Transaction,
-    generation: int,
-    current: int,
-    owned: Collection[int],
-    most_metadata_bytes: int,
+    transaction: Transaction, generation: int, current: int, owned: Collection[int], most_metadata_bytes: int
 ) -> None:
     """Raise StaleGeneration for work of another generation or of a partition that is not owned.
 
@@ -55,6 +51,6 @@ def check_topics(
     remade = [name for name, count in counts.items() if count and ids[name] != known[name]]
     if remade:
         raise Refused(
-            f"{', '.join(remade)} was made anew while this worker read it: its offsets are of other records "
-            "now; take another log.prefix"
+            f"{', '.join(remade)} was made anew while this worker read it: its offsets now belong to "
+            "other records; take another log.prefix"
         )

@@ -17,24 +17,20 @@ Ends = dict[TopicPartition, int]
 class Fetcher(Protocol):
     """One consumer outside the group, which sees committed records only.
 
-    Every method but `close` raises the log's own errors, with what was done in front.
+    Every method but `close` raises the log's own errors, which say first what was being done.
     """
 
     def start(self, starts: Mapping[TopicPartition, int], doing: str) -> None:
         """Fetch these partitions, and no others, from these offsets on. `doing` is for messages."""
-        ...
 
     def fetch(self, timeout_s: float) -> Sequence[Record]:
         """What is there, waiting at most `timeout_s` for the first record."""
-        ...
 
     def position(self) -> int:
         """The next offset of the one partition that `start` named, transaction markers counted."""
-        ...
 
     def rest(self) -> None:
         """Fetch nothing more until the next `start`."""
-        ...
 
     def close(self) -> None: ...
 
@@ -50,37 +46,29 @@ class Sender(Protocol):
 
         Raises the log's own errors: Fenced, Unreachable, Refused.
         """
-        ...
 
     def begin(self) -> None: ...
 
     def send(self, topic_partition: TopicPartition, records: Sequence[Outgoing], timeout_s: float) -> None:
         """Hand the records of one partition over, in order; once a transaction for each partition."""
-        ...
 
     def flush(self, timeout_s: float) -> Ends:
         """Wait until the broker has acknowledged every record; raises unless it has acknowledged them all."""
-        ...
 
     def send_positions(self, positions: Mapping[int, Position], member: Any, timeout_s: float) -> None:
         """Add the group's positions, on behalf of the membership `member`."""
-        ...
 
     def commit(self, timeout_s: float) -> None:
         """Returns only when the broker has committed this transaction."""
-        ...
 
     def abort(self, timeout_s: float) -> bool:
         """Whether the abort is confirmed and the client fit for another transaction. Raises nothing."""
-        ...
 
     def explain(self, error: Exception) -> LogError:
         """One of `errors` in the log's words; ask before `abort`, which may hide the first cause."""
-        ...
 
     def discard(self) -> None:
         """Close the client whatever its state; its unsent records are dropped."""
-        ...
 
 
 def fenced(transactional_id: str, cause: object) -> Fenced:

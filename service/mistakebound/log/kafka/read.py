@@ -7,25 +7,16 @@ client's *position* has reached the bound, for the last offsets may be transacti
 
 import time
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
-from typing import Protocol
 
 from mistakebound.core.records import Record, Topic, TopicPartition
 from mistakebound.log.kafka.names import Names
 from mistakebound.log.kafka.ports import Fetcher
 from mistakebound.log.kafka.watchdog import Watchdog
-from mistakebound.log.protocol import OffsetLost, Unreachable
+from mistakebound.log.protocol import Log, OffsetLost, Unreachable
 
 POLL_S = 0.05
 IDLE_S = 0.5
 STUCK_S = 60.0
-
-
-class Watermarks(Protocol):
-    """Where the log of a partition begins and ends."""
-
-    def low_watermark(self, topic: Topic, partition: int) -> int: ...
-
-    def high_watermark(self, topic: Topic, partition: int) -> int: ...
 
 
 class Reader:
@@ -35,12 +26,10 @@ class Reader:
     ends, where kafka-python's own thread is gone and its closing would wait forever.
     """
 
-    def __init__(
-        self, make: Callable[[], Fetcher], names: Names, watermarks: Watermarks, watchdog: Watchdog
-    ) -> None:
+    def __init__(self, make: Callable[[], Fetcher], names: Names, log: Log, watchdog: Watchdog) -> None:
         self._make = make
         self._names = names
-        self._watermarks = watermarks
+        self._log = log
         self._watchdog = watchdog
         self._idle: list[Fetcher] = []
         self._lent: set[Fetcher] = set()
@@ -54,7 +43,7 @@ class Reader:
         return self._records((topic, partition), start, high if stop is None else min(stop, high), wait_s)
 
     def follow(self, starts: Mapping[TopicPartition, int]) -> Generator[Sequence[Record]]:
-        """Batches from these offsets on, until closed; an empty one after half a second without any."""
+        """Batches from these offsets on, until closed; an empty one after half a second without records."""
         for (topic, partition), start in starts.items():
             self._checked(topic, partition, start)
         return self._batches(starts)
@@ -71,7 +60,8 @@ class Reader:
         if start >= stop:
             return
         doing = f"read {self._spelled(topic_partition)}"
-        fetcher = self._lend(self._idle.pop() if self._idle else self._make())
+        fetcher = self._idle.pop() if self._idle else self._make()
+        self._lent.add(fetcher)
         position, deadline = start, time.monotonic() + wait_s
         try:
             fetcher.start({topic_partition: start}, doing)
@@ -103,7 +93,8 @@ class Reader:
                 time.sleep(IDLE_S)
                 yield []
         doing = "follow " + ", ".join(map(self._spelled, starts))
-        fetcher = self._lend(self._make())
+        fetcher = self._make()
+        self._lent.add(fetcher)
         try:
             fetcher.start(starts, doing)
             while True:
@@ -114,10 +105,6 @@ class Reader:
             if self._take_back(fetcher):
                 fetcher.close()
 
-    def _lend(self, fetcher: Fetcher) -> Fetcher:
-        self._lent.add(fetcher)
-        return fetcher
-
     def _take_back(self, fetcher: Fetcher) -> bool:
         """Whether it is still open."""
         self._lent.discard(fetcher)
@@ -125,8 +112,8 @@ class Reader:
 
     def _checked(self, topic: Topic, partition: int, start: int) -> int:
         """The partition's high watermark. Raises OffsetLost where `start` does not lie within its log."""
-        high = self._watermarks.high_watermark(topic, partition)
-        low = self._watermarks.low_watermark(topic, partition)
+        high = self._log.high_watermark(topic, partition)
+        low = self._log.low_watermark(topic, partition)
         if not low <= start <= high:
             raise OffsetLost(
                 f"offset {start} of {self._spelled((topic, partition))} is needed, the log holds {low} to {high}: "

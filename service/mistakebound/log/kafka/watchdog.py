@@ -5,7 +5,6 @@ first; where they do not help, the watchdog ends the process so that its success
 """
 
 import faulthandler
-import itertools
 import os
 import sys
 import threading
@@ -13,7 +12,8 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-GAVE_UP = 7
+from mistakebound.exit_codes import ExitCode
+
 TICK_S = 0.25
 
 
@@ -22,7 +22,7 @@ def leave(what: str) -> None:
     sys.stderr.write(f"mistakebound: {what} did not return in time; ending the process\n")
     sys.stderr.flush()
     faulthandler.dump_traceback()
-    os._exit(GAVE_UP)
+    os._exit(ExitCode.GAVE_UP)
 
 
 class Watchdog:
@@ -30,8 +30,7 @@ class Watchdog:
 
     def __init__(self, bark: Callable[[str], None] = leave) -> None:
         self._bark = bark
-        self._open: dict[int, tuple[float, str]] = {}
-        self._numbers = itertools.count()
+        self._open: dict[object, tuple[float, str]] = {}
         self._closed = threading.Event()
         self._thread: threading.Thread | None = None
 
@@ -41,12 +40,12 @@ class Watchdog:
         if self._thread is None:
             self._thread = threading.Thread(target=self._watch, name="kafka-watchdog", daemon=True)
             self._thread.start()
-        number = next(self._numbers)
-        self._open[number] = (time.monotonic() + seconds, what)
+        block = object()
+        self._open[block] = (time.monotonic() + seconds, what)
         try:
             yield
         finally:
-            self._open.pop(number, None)
+            self._open.pop(block, None)
 
     def close(self) -> None:
         """Stop watching."""
@@ -57,6 +56,6 @@ class Watchdog:
     def _watch(self) -> None:
         while not self._closed.wait(TICK_S):
             now = time.monotonic()
-            for number, (deadline, what) in list(self._open.items()):
-                if now > deadline and self._open.pop(number, None) is not None:
+            for block, (deadline, what) in list(self._open.items()):
+                if now > deadline and self._open.pop(block, None) is not None:
                     self._bark(what)

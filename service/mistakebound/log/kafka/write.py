@@ -86,12 +86,10 @@ def _transact(
     parts: dict[TopicPartition, list[Outgoing]] = {}
     for each in outputs:
         parts.setdefault((each.topic, each.partition), []).append(each)
-    ends: Ends = {}
     sender.begin()
     for topic_partition, records in parts.items():
         sender.send(topic_partition, records, limits.FLUSH_S)
-    if parts:
-        ends = sender.flush(limits.FLUSH_S)
+    ends = sender.flush(limits.FLUSH_S) if parts else {}
     if positions:
         sender.send_positions(positions, member, limits.OFFSETS_S)
     sender.commit(limits.COMMIT_S)

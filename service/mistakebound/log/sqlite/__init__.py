@@ -11,8 +11,6 @@ from mistakebound.log.sqlite.database import Database, shared_memory
 from mistakebound.log.sqlite.log import SqliteLog
 from mistakebound.settings import Settings
 
-__all__ = ["open_log"]
-
 
 def open_log(settings: Settings) -> Log:
     """Open the log at `sqlite:FILE` or `sqlite::memory:`.

@@ -12,23 +12,24 @@ import sqlite3
 import threading
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
-from mistakebound.log.protocol import LogError, Unreachable
+from mistakebound.log.protocol import Unreachable
 from mistakebound.log.sqlite.schema import has_tables, make_tables
 
 BUSY_TIMEOUT_S = 30.0
 
 _REMEDIES = {
-    "SQLITE_BUSY": "another process holds its write lock; see which with `fuser`, and stop it",
-    "SQLITE_LOCKED": "another process holds its write lock; see which with `fuser`, and stop it",
-    "SQLITE_FULL": "the disk is full; make room",
-    "SQLITE_READONLY": "it cannot be written; give this user write access to the file and to its folder",
-    "SQLITE_CANTOPEN": "give this user read and write access to the file and to its folder",
-    "SQLITE_PERM": "give this user read and write access to the file and to its folder",
-    "SQLITE_NOTADB": "it is not a sqlite database; name another file in log.url",
-    "SQLITE_CORRUPT": "it is damaged; restore a copy",
-    "SQLITE_IOERR": "the disk fails or is full; look at the system's log",
+    (
+        "SQLITE_BUSY",
+        "SQLITE_LOCKED",
+    ): "another process holds its write lock; find it with `fuser`, and stop it",
+    ("SQLITE_FULL",): "the disk is full; make room",
+    ("SQLITE_READONLY",): "it cannot be written; give this user write access to the file and to its folder",
+    ("SQLITE_CANTOPEN", "SQLITE_PERM"): "give this user read and write access to the file and to its folder",
+    ("SQLITE_NOTADB",): "it is not a sqlite database; name another file in log.url",
+    ("SQLITE_CORRUPT",): "it is damaged; restore a copy",
+    ("SQLITE_IOERR",): "the disk fails or is full; look at the system's log",
 }
 
 
@@ -96,7 +97,9 @@ class Database:
                     if connection.in_transaction:
                         connection.execute("ROLLBACK")
                 except sqlite3.Error:
-                    self._discard(connection)  # closing rolls back, whatever state it was in
+                    with self._lock:
+                        self._connections.pop(threading.current_thread(), None)
+                        connection.close()  # which rolls back, whatever state it was in
                 raise
 
     def close(self) -> None:
@@ -158,59 +161,40 @@ class Database:
             self._connections[threading.current_thread()] = connection
         return connection
 
-    def _discard(self, connection: sqlite3.Connection) -> None:
-        with self._lock:
-            self._connections.pop(threading.current_thread(), None)
-            connection.close()
-
     @contextlib.contextmanager
     def _in_our_words(self) -> Iterator[None]:
         try:
             yield
         except sqlite3.Error as error:
-            raise self._explained(error) from error
-
-    def _explained(self, error: sqlite3.Error) -> LogError:
-        code: str = getattr(error, "sqlite_errorname", "")
-        if not code and self._closed:
-            return Unreachable(f"the log {self.name} was closed")
-        remedy = next(
-            (text for start, text in _REMEDIES.items() if code.startswith(start)),
-            "see sqlite.org/rescode.html",
-        )
-        return Unreachable(f"the log {self.name}: {error} ({code}); {remedy}")
+            code: str = getattr(error, "sqlite_errorname", "")
+            if not code and self._closed:
+                raise Unreachable(f"the log {self.name} was closed") from error
+            known = (text for starts, text in _REMEDIES.items() if code.startswith(starts))
+            remedy = next(known, "see sqlite.org/rescode.html")
+            raise Unreachable(f"the log {self.name}: {error} ({code}); {remedy}") from error
 
 
-class _Counted(Database):
-    """A memory database that closes when as many have closed it as have opened it."""
+class _SharedMemory(Database):
+    """The process's one memory database. It closes when as many have closed it as have opened it."""
+
+    lock = threading.Lock()
+    open_: ClassVar["_SharedMemory | None"] = None
 
     def __init__(self) -> None:
         super().__init__(None)
         self.users = 0
 
     def close(self) -> None:
-        with _shared.lock:
+        with self.lock:
             self.users -= 1
             if self.users == 0:
                 super().close()
-                _shared.database = None
-
-
-class _SharedMemory:
-    """The process's one memory database, alive as long as anyone has it open."""
-
-    def __init__(self) -> None:
-        self.lock = threading.Lock()
-        self.database: _Counted | None = None
-
-
-_shared = _SharedMemory()
+                _SharedMemory.open_ = None
 
 
 def shared_memory() -> Database:
     """The process's memory database: made by the first who asks, gone when the last has closed it."""
-    with _shared.lock:
-        if _shared.database is None:
-            _shared.database = _Counted()
-        _shared.database.users += 1
-        return _shared.database
+    with _SharedMemory.lock:
+        database = _SharedMemory.open_ = _SharedMemory.open_ or _SharedMemory()
+        database.users += 1
+        return database

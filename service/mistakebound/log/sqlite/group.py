@@ -1,7 +1,7 @@
 """A consumer group's positions and its fences."""
 
 import sqlite3
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 
 from mistakebound.core.records import INPUTS, Position, TopicPartition
 from mistakebound.log.protocol import Fenced, Refused
@@ -22,27 +22,20 @@ def take_fence(database: Database, transactional_id: str) -> int:
         return epoch
 
 
-def check_fence(rows: Iterable[tuple[int]], transactional_id: str, epoch: int) -> None:
-    """Raise Fenced unless `rows` (of `fence_query`) show that `epoch` is still the newest."""
-    if [epoch] != [row[0] for row in rows]:
+def check_fence(
+    query: Callable[[str, tuple[str]], Iterable[tuple[int]]], transactional_id: str, epoch: int
+) -> None:
+    """Raise Fenced unless `query`, within a transaction or outside, finds that `epoch` is still the newest."""
+    if [epoch] != [row[0] for row in query(_EPOCH, (transactional_id,))]:
         raise Fenced(f"another process took over {transactional_id!r} after this one; run only one of them")
-
-
-def fence_query(transactional_id: str) -> tuple[str, tuple[str]]:
-    """What to ask for `check_fence`, inside a transaction or outside."""
-    return _EPOCH, (transactional_id,)
 
 
 def committed(
     database: Database, group: str, ids: Mapping[TopicPartition, int], partitions: Iterable[int]
 ) -> dict[int, Position | None]:
     """The group's position of each partition, both inputs as of one moment."""
-    found = {
-        side_id: (offset, metadata)
-        for side_id, offset, metadata in database.rows(
-            "SELECT side, next, metadata FROM positions WHERE consumer = ?", (group,)
-        )
-    }
+    held = database.rows("SELECT side, next, metadata FROM positions WHERE consumer = ?", (group,))
+    found = {side_id: (offset, metadata) for side_id, offset, metadata in held}
     positions: dict[int, Position | None] = {}
     for partition in partitions:
         examples, labels = (found.get(ids[topic, partition]) for topic in INPUTS)

@@ -4,11 +4,9 @@ import json
 import time
 import uuid
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
-from types import TracebackType
-from typing import Self
 
 from mistakebound.core.records import TOPICS, Outgoing, Position, Record, Topic, TopicPartition
-from mistakebound.log.protocol import OffsetLost, Refused, TopicDescription
+from mistakebound.log.protocol import Log, OffsetLost, Refused, TopicDescription
 from mistakebound.log.sqlite import group, rows
 from mistakebound.log.sqlite.database import Database
 from mistakebound.log.sqlite.session import SqliteSession
@@ -20,7 +18,7 @@ _FOLLOW_SLEEP_S = 0.02
 _FOLLOW_EMPTY_S = 0.5
 
 
-class SqliteLog:
+class SqliteLog(Log):
     """Safe to share between threads; its sessions are not."""
 
     def __init__(self, settings: Settings, database: Database) -> None:
@@ -33,30 +31,24 @@ class SqliteLog:
     @property
     def partitions(self) -> int:
         described = self.describe()
-        counts = {self._names[topic]: found.partitions for topic, found in described.items() if found}
-        missing = sorted(self._names[topic] for topic, found in described.items() if not found)
-        if missing:
-            raise Refused(
-                f"{self._database.name} has no topic {', '.join(missing)}; run `mistakebound topics create`"
+        counts = {topic: found.partitions for topic, found in described.items() if found}
+        if len(counts) < len(described) or len(set(counts.values())) > 1:
+            listed = ", ".join(
+                f"{name} {counts.get(topic, 'is missing')}" for topic, name in self._names.items()
             )
-        if len(set(counts.values())) > 1:
-            listed = ", ".join(f"{name} {count}" for name, count in sorted(counts.items()))
             raise Refused(
-                f"the topics in {self._database.name} have unequal partition counts ({listed});"
-                " start with a new log.prefix"
+                f"the topics in {self._database.name} need equal partition counts: {listed}; make the missing ones "
+                "with `mistakebound topics create`; a count cannot be changed, take another log.prefix"
             )
-        return counts[self._names["examples"]]
+        return counts["examples"]
 
     def describe(self) -> dict[Topic, TopicDescription | None]:
-        found = {}
-        if self._database.exists():
-            found = {
-                name: TopicDescription(name, uid, partitions, json.loads(config))
-                for name, uid, partitions, config in self._database.rows(
-                    "SELECT name, uid, partitions, config FROM topics"
-                )
-            }
-        return {topic: found.get(name) for topic, name in self._names.items()}
+        query = "SELECT name, uid, partitions, config FROM topics"
+        found = self._database.rows(query) if self._database.exists() else ()
+        described = {
+            name: TopicDescription(name, uid, p, json.loads(config)) for name, uid, p, config in found
+        }
+        return {topic: described.get(name) for topic, name in self._names.items()}
 
     def create_topics(self, partitions: int, config: Mapping[Topic, Mapping[str, str]]) -> list[str]:
         if partitions < 1:
@@ -85,13 +77,7 @@ class SqliteLog:
         return self._watermarks((topic, partition))[1]
 
     def read(
-        self,
-        topic: Topic,
-        partition: int,
-        start: int,
-        stop: int | None = None,
-        *,
-        wait_s: float = 30.0,  # noqa: ARG002
+        self, topic: Topic, partition: int, start: int, stop: int | None = None, *, wait_s: float = 30.0
     ) -> Iterator[Record]:
         # Nobody waits here: the high watermark counts committed records only.
         at = (topic, partition)
@@ -114,11 +100,8 @@ class SqliteLog:
             rows.check_size(record)
             waiting.append(rows.placed(record, partitions))
             size += len(record.value or b"")
-            if (
-                len(waiting) >= rows.CHUNK_ROWS
-                or size > rows.CHUNK_BYTES
-                or time.monotonic() - since > _APPEND_EVERY_S
-            ):
+            full = len(waiting) >= rows.CHUNK_ROWS or size > rows.CHUNK_BYTES
+            if full or time.monotonic() - since > _APPEND_EVERY_S:
                 count += self._insert(ids, waiting)
                 size, waiting, since = 0, [], time.monotonic()
         return count + self._insert(ids, waiting)
@@ -133,12 +116,11 @@ class SqliteLog:
         epoch = group.take_fence(self._database, transactional_id)
         outgoing = [rows.placed(record, partitions) for record in decide()]
         with self._database.transaction() as connection:
-            held = connection.execute(*group.fence_query(transactional_id)).fetchall()
-            group.check_fence(held, transactional_id, epoch)
+            group.check_fence(connection.execute, transactional_id, epoch)
             rows.insert(connection, ids, outgoing)
         return len(outgoing)
 
-    def max_record_bytes(self, topic: Topic) -> int:  # noqa: ARG002
+    def max_record_bytes(self, topic: Topic) -> int:
         return rows.SURE_BYTES
 
     def join(self, slot: str) -> SqliteSession:
@@ -149,26 +131,14 @@ class SqliteLog:
             self._closed = True
             self._database.close()
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
-
     def _ids(self) -> dict[TopicPartition, int]:
         """Row id of every topic's every partition. They never change, so they are asked for once."""
         if not self._known_ids:
             assert self.partitions  # refuses when topics are missing
             topics = {name: topic for topic, name in self._names.items()}
-            self._known_ids = {
-                (topics[name], partition): side_id
-                for name, partition, side_id in self._database.rows(
-                    "SELECT name, partition, sides.id FROM sides JOIN topics ON topics.id = topic"
-                )
-                if name in topics
-            }
+            query = "SELECT name, partition, sides.id FROM sides JOIN topics ON topics.id = topic"
+            sides = self._database.rows(query)
+            self._known_ids = {(topics[name], p): side_id for name, p, side_id in sides if name in topics}
         return self._known_ids
 
     def _id(self, at: TopicPartition) -> int:
@@ -205,10 +175,11 @@ class SqliteLog:
             ends = rows.watermarks(self._database, ids.values())
             batch: list[Record] = []
             for at, side_id in ids.items():
-                if ends[side_id][1] > positions[at]:
-                    stop = min(ends[side_id][1], positions[at] + rows.CHUNK_ROWS)
+                start, end = positions[at], ends[side_id][1]
+                if end > start:
+                    stop = min(end, start + rows.CHUNK_ROWS)
                     batch += rows.select(
-                        self._database, at, side_id, positions[at], stop, most_bytes=rows.CHUNK_BYTES
+                        self._database, at, side_id, start, stop, most_bytes=rows.CHUNK_BYTES
                     )
                     positions[at] = batch[-1].offset + 1
             if batch or time.monotonic() - spoken >= _FOLLOW_EMPTY_S:

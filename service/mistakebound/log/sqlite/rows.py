@@ -21,7 +21,7 @@ SURE_BYTES = _BATCH_BYTES - _FRAME_BYTES - 64 * _HEADER_BYTES
 CHUNK_ROWS = 4_000
 CHUNK_BYTES = 32_000_000
 
-_unpack = msgspec.msgpack.Decoder(tuple[tuple[str, bytes | None], ...])
+_unpack = msgspec.msgpack.Decoder(Headers).decode
 
 
 def check_size(outgoing: Outgoing) -> None:
@@ -62,15 +62,9 @@ def insert(
         offset = ends.get(at)
         if offset is None:
             offset = connection.execute("SELECT next FROM sides WHERE id = ?", (side_id,)).fetchone()[0]
-        rows.append(
-            (
-                side_id * SPAN + offset,
-                now_ms if record.timestamp_ms is None else record.timestamp_ms,
-                record.key,
-                record.value,
-                msgspec.msgpack.encode(record.headers) if record.headers else None,
-            )
-        )
+        stamp = now_ms if record.timestamp_ms is None else record.timestamp_ms
+        headers = msgspec.msgpack.encode(record.headers) if record.headers else None
+        rows.append((side_id * SPAN + offset, stamp, record.key, record.value, headers))
         ends[at] = offset + 1
     connection.executemany("INSERT INTO records VALUES (?, ?, ?, ?, ?)", rows)
     connection.executemany(
@@ -107,10 +101,6 @@ def select(
         (first + start, first + stop),
     )
     return [
-        Record(topic, partition, place - first, timestamp_ms, key, value, _unpacked(headers))
+        Record(topic, partition, place - first, timestamp_ms, key, value, _unpack(headers) if headers else ())
         for place, timestamp_ms, key, value, headers in found
     ]
-
-
-def _unpacked(headers: bytes | None) -> Headers:
-    return _unpack.decode(headers) if headers else ()

@@ -88,8 +88,7 @@ class SqliteSession:
             raise StaleGeneration(f"the records are of generation {generation}, now it is {self._generation}")
         try:
             with self._database.transaction() as connection:
-                held = connection.execute(*group.fence_query(self._fence)).fetchall()
-                group.check_fence(held, self._fence, self._epoch)
+                group.check_fence(connection.execute, self._fence, self._epoch)
                 ends = rows.insert(connection, self._ids, transaction.outputs)
                 group.store(connection, self._group, self._ids, transaction.positions)
         except Fenced:
@@ -98,7 +97,7 @@ class SqliteSession:
             raise TransactionFailed(f"the transaction was given up: {error}") from error
         return Receipt(ends)
 
-    def close(self, timeout_s: float) -> None:  # noqa: ARG002
+    def close(self, timeout_s: float) -> None:
         self._next.clear()
         self._generation = 0
 
@@ -109,7 +108,7 @@ class SqliteSession:
         return at
 
     def _check_fence(self) -> None:
-        group.check_fence(self._database.rows(*group.fence_query(self._fence)), self._fence, self._epoch)
+        group.check_fence(self._database.rows, self._fence, self._epoch)
 
     def _fetch(self) -> list[Record]:
         """What is there now: at most `rows.CHUNK_ROWS` records, shared fairly among the inputs."""

@@ -78,6 +78,6 @@ def test_each_page_speaks_of_its_own_partitions_and_of_one_model(
             )
             assert text(browser, "mistakes-of").startswith(f"in {told['labelled']} labelled")
             assert texts(browser, "#partitions th") == owned.split(", ")
-            assert "Updates are those of all workers" in text(browser, "margin")
+            assert "Updates are counted over all workers" in text(browser, "margin")
             photograph(browser, f"worker-{slot}")
         assert browser.problems == []

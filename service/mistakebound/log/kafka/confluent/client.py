@@ -5,6 +5,7 @@ counterpart is refused by name, never ignored.
 """
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, Producer
@@ -64,44 +65,35 @@ confluent-kafka 2.16 has failed there because it found no `log` attribute."""
 
 def translated_options(given: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
     """`[kafka]` as librdkafka spells it: for a consumer and for a producer. Raises Misconfigured."""
-    unknown = [
-        name for name in given if name not in {*BOTH, *CONSUMING, *PRODUCING, *OTHERS_ALONE, _HOSTNAME}
-    ]
+    known = {*BOTH, *CONSUMING, *PRODUCING, *OTHERS_ALONE, "ssl_check_hostname"}
+    unknown = ", ".join(f"kafka.{name}" for name in given if name not in known)
     if unknown:
-        listed = ", ".join(f"kafka.{name}" for name in unknown)
         raise Misconfigured(
-            f"{listed}: librdkafka has no such option; remove it, or write log.url as kafka://..."
+            f"{unknown}: librdkafka has no such option; remove it, or write log.url as kafka://..."
         )
-    both = {BOTH[name]: _spelled(value) for name, value in given.items() if name in BOTH}
-    if not given.get(_HOSTNAME, True):
-        both["ssl.endpoint.identification.algorithm"] = "none"
-    consuming = {CONSUMING[name]: _spelled(given[name]) for name in given if name in CONSUMING}
-    producing = {PRODUCING[name]: _spelled(given[name]) for name in given if name in PRODUCING}
-    return {"consumer": {**both, **consuming}, "producer": {**both, **producing}}
+    values = {name: "none" if value is None else value for name, value in given.items()}
+    hostname = (
+        {"ssl.endpoint.identification.algorithm": "none"} if not given.get("ssl_check_hostname", True) else {}
+    )
 
+    def spelled(names: Mapping[str, str]) -> dict[str, Any]:
+        return {theirs: values[ours] for ours, theirs in names.items() if ours in values} | hostname
 
-_HOSTNAME = "ssl_check_hostname"
-
-
-def _spelled(value: Any) -> Any:
-    return "none" if value is None else value
+    return {"consumer": spelled({**BOTH, **CONSUMING}), "producer": spelled({**BOTH, **PRODUCING})}
 
 
 class ConfluentClient:
     """Makes what the log is made of, each with connections of its own."""
 
     def __init__(self, cluster: Cluster) -> None:
-        connection = cluster.connection
         self._cluster = cluster
-        self._group = connection.group
         self._everywhere = {
-            "bootstrap.servers": ",".join(connection.servers),
+            "bootstrap.servers": ",".join(cluster.connection.servers),
             "metadata.max.age.ms": 30_000,
             "topic.metadata.refresh.interval.ms": 30_000,
             **SILENT,
         }
-        self._given = translated_options(connection.given)
-        self._max_request_bytes = connection.max_request_bytes
+        self._given = translated_options(cluster.connection.given)
 
     def fetcher(self) -> ConfluentFetcher:
         """A consumer that never joins the group; librdkafka asks for a group's name all the same."""
@@ -120,14 +112,11 @@ class ConfluentClient:
             "linger.ms": 2,
             "retry.backoff.ms": 5,
             "queue.buffering.max.messages": 1_000_000,
-            "message.max.bytes": self._max_request_bytes,
+            "message.max.bytes": self._cluster.connection.max_request_bytes,
         }
         options = {**self._everywhere, **ours, **self._given["producer"]}
-        return ConfluentSender(
-            lambda errors: _made(Producer, {**options, "error_cb": errors}),
-            self._cluster.names,
-            transactional_id,
-        )
+        make = partial(_made, Producer, options)
+        return ConfluentSender(make, self._cluster.names, transactional_id)
 
     def session(self, partitions: int, slot: str, writer: Writer) -> ConfluentSession:
         """Join the group as `slot`."""
@@ -136,13 +125,11 @@ class ConfluentClient:
             "partition.assignment.strategy": "range",
             "session.timeout.ms": 10_000,
         }
-        return ConfluentSession(
-            lambda errors: self._consumer(ours, errors), self._cluster, partitions, writer
-        )
+        return ConfluentSession(partial(self._consumer, ours), self._cluster, partitions, writer)
 
     def _consumer(self, more: Mapping[str, Any], errors: Errors) -> Consumer:
         ours = {
-            "group.id": self._group,
+            "group.id": self._cluster.connection.group,
             "isolation.level": "read_committed",
             "enable.auto.commit": False,
             "enable.auto.offset.store": False,
@@ -155,14 +142,14 @@ class ConfluentClient:
             # What is fetched ahead is memory outside the limits on buffered records: keep it small.
             "queued.max.messages.kbytes": 32_768,
         }
-        options = {**self._everywhere, **ours, **more, **self._given["consumer"], "error_cb": errors}
-        consumer: Consumer = _made(Consumer, options)
+        options = {**self._everywhere, **ours, **more, **self._given["consumer"]}
+        consumer: Consumer = _made(Consumer, options, errors)
         return consumer
 
 
-def _made(client: Callable[[dict[str, Any]], Any], options: dict[str, Any]) -> Any:
+def _made(client: Callable[[dict[str, Any]], Any], options: Mapping[str, Any], errors: Errors) -> Any:
     try:
-        return client(options)
+        return client({**options, "error_cb": errors})
     except (KafkaException, ValueError, TypeError) as error:
         raise Misconfigured(f"librdkafka does not take the options under [kafka]: {error}") from error
 

@@ -19,15 +19,10 @@ FENCED = frozenset(
     }
 )
 STALE = frozenset(
-    {
-        KafkaError.ILLEGAL_GENERATION,
-        KafkaError.UNKNOWN_MEMBER_ID,
-        KafkaError.REBALANCE_IN_PROGRESS,
-    }
+    {KafkaError.ILLEGAL_GENERATION, KafkaError.UNKNOWN_MEMBER_ID, KafkaError.REBALANCE_IN_PROGRESS}
 )
 PASSING = frozenset({KafkaError._TRANSPORT, KafkaError._ALL_BROKERS_DOWN, KafkaError._TIMED_OUT})
 """The client goes on by itself; deadlines are ours."""
-_LOST = frozenset({KafkaError._AUTO_OFFSET_RESET, KafkaError.OFFSET_OUT_OF_RANGE})
 AUTH_REFUSED = frozenset({KafkaError._AUTHENTICATION, KafkaError._SSL, KafkaError.SASL_AUTHENTICATION_FAILED})
 _DENIED = frozenset(
     {
@@ -37,33 +32,35 @@ _DENIED = frozenset(
         KafkaError.CLUSTER_AUTHORIZATION_FAILED,
     }
 )
-_UNKNOWN = frozenset(
-    {KafkaError.UNKNOWN_TOPIC_OR_PART, KafkaError._UNKNOWN_TOPIC, KafkaError._UNKNOWN_PARTITION}
+_REMEDIES: tuple[tuple[frozenset[int], type[LogError], str], ...] = (
+    (
+        frozenset({KafkaError._AUTO_OFFSET_RESET, KafkaError.OFFSET_OUT_OF_RANGE}),
+        OffsetLost,
+        "records were deleted, or the topic was made anew",
+    ),
+    (AUTH_REFUSED, Unreachable, "correct kafka.security_protocol, the kafka.ssl_* and kafka.sasl_* options"),
+    (_DENIED, Refused, "grant this user the rights in deploy/security.md"),
+    (
+        frozenset(
+            {KafkaError.UNKNOWN_TOPIC_OR_PART, KafkaError._UNKNOWN_TOPIC, KafkaError._UNKNOWN_PARTITION}
+        ),
+        Refused,
+        "make the topics with `mistakebound topics create`",
+    ),
 )
 
 
 def in_our_words(doing: str, error: KafkaError) -> LogError:
     """What was done, what is wrong, what to do about it."""
-    code = error.code()
-    if code in _LOST:
-        return OffsetLost(f"{doing}: {error.str()}; records were deleted, or the topic was made anew")
-    if code in AUTH_REFUSED:
-        return Unreachable(
-            f"{doing}: {error.str()}; correct kafka.security_protocol, the kafka.ssl_* and kafka.sasl_* options"
-        )
-    if code in _DENIED:
-        return Refused(
-            f"{doing}: the broker does not allow it ({error.str()}); grant this user the rights in "
-            "deploy/security.md"
-        )
-    if code in _UNKNOWN:
-        return Refused(f"{doing}: {error.str()}; make the topics with `mistakebound topics create`")
+    for codes, kind, remedy in _REMEDIES:
+        if error.code() in codes:
+            return kind(f"{doing}: {error.str()}; {remedy}")
     return Unreachable(f"{doing}: {error.str()}")
 
 
 @contextmanager
 def translated(doing: str) -> Iterator[None]:
-    """Turn librdkafka's errors into the log's, with what was done in front."""
+    """Turn librdkafka's errors into the log's, and say first what was being done."""
     try:
         yield
     except KafkaException as error:

@@ -1,7 +1,7 @@
 """librdkafka as a `Fetcher`.
 
-It tells its position by an end-of-partition event once it stands at the last stable offset, transaction
-markers included.
+The client tells its position by an end-of-partition event, once it stands at the last stable offset and has
+passed the transaction markers below it.
 """
 
 from collections.abc import Mapping, Sequence
@@ -20,15 +20,10 @@ MAX_RECORDS = 4_000
 def record_of(names: Names, message: Any) -> Record:
     """A message as the core knows it."""
     kind, time_ms = message.timestamp()
+    topic, stamp = names.to_logical[message.topic()], time_ms if kind else -1
     headers = tuple((name, value) for name, value in message.headers() or ())
     return Record(
-        names.to_logical[message.topic()],
-        message.partition(),
-        message.offset(),
-        time_ms if kind else -1,
-        message.key(),
-        message.value(),
-        headers,
+        topic, message.partition(), message.offset(), stamp, message.key(), message.value(), headers
     )
 
 
@@ -58,19 +53,12 @@ class ConfluentFetcher:
     def start(self, starts: Mapping[TopicPartition, int], doing: str) -> None:
         self._doing = doing
         self._position, self._failed = max(starts.values()), None
+        named = [(self._names.to_broker[topic], p, offset) for (topic, p), offset in starts.items()]
         with translated(doing):
-            self._consumer.assign(
-                [
-                    PartitionOffset(self._names.to_broker[topic], partition, offset)
-                    for (topic, partition), offset in starts.items()
-                ]
-            )
+            self._consumer.assign([PartitionOffset(*each) for each in named])
 
     def fetch(self, timeout_s: float) -> Sequence[Record]:
-        """What is there, waiting at most `timeout_s` for the first record.
-
-        An error among them is raised once what came before it has been returned.
-        """
+        """An error among the messages is raised once the records before it have been returned."""
         if self._failed is not None:
             raise in_our_words(self._doing, self._failed)
         records: list[Record] = []

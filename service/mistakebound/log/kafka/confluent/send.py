@@ -83,12 +83,12 @@ class ConfluentSender:
         The call goes on in its thread then, and keeps its client from being closed until the process ends.
         """
         offsets = []
+        of_examples, of_labels = (self._names.to_broker[topic] for topic in INPUTS)
         for partition, (examples, labels, metadata) in positions.items():
-            # No metadata and an empty one are two things to librdkafka, and one to the group.
+            # librdkafka tells no metadata from empty metadata; to the group both are the same.
             known = (metadata,) if metadata else ()
-            names = [self._names.to_broker[topic] for topic in INPUTS]
-            offsets.append(PartitionOffset(names[0], partition, examples, *known))
-            offsets.append(PartitionOffset(names[1], partition, labels))
+            offsets.append(PartitionOffset(of_examples, partition, examples, *known))
+            offsets.append(PartitionOffset(of_labels, partition, labels))
         producer = self._producer
         call: Future[None] = Future()
 
@@ -110,7 +110,6 @@ class ConfluentSender:
         self._producer.commit_transaction(timeout_s)
 
     def abort(self, timeout_s: float) -> bool:
-        """Whether the abort is confirmed and the client fit for another transaction."""
         try:
             self._producer.abort_transaction(timeout_s)
         except KafkaException:

@@ -13,13 +13,13 @@ from confluent_kafka import Consumer, KafkaError
 from confluent_kafka import TopicPartition as PartitionOffset
 
 from mistakebound.core.records import INPUTS, Position, Record, TopicPartition, Transaction
-from mistakebound.log.kafka.confluent.errors import PASSING, Errors, in_our_words, translated
+from mistakebound.log.kafka.confluent.errors import AUTH_REFUSED, PASSING, Errors, in_our_words, translated
 from mistakebound.log.kafka.confluent.fetch import consume, record_of
 from mistakebound.log.kafka.kafka_python.cluster import Cluster
 from mistakebound.log.kafka.membership import check_together, check_topics, check_transaction
 from mistakebound.log.kafka.names import BrokerPartition
 from mistakebound.log.kafka.write import Writer
-from mistakebound.log.protocol import LogError, Polled, Receipt, StaleGeneration, TopicDescription
+from mistakebound.log.protocol import Polled, Receipt, StaleGeneration, TopicDescription
 
 METADATA_BYTES = 4_095
 """One less than a broker takes: the client sends a zero byte along."""
@@ -36,7 +36,7 @@ class ConfluentSession:
     ) -> None:
         """`make` makes the group's member, not yet subscribed, with this listener for errors."""
         self._names = cluster.names
-        self._observer = cluster.observer
+        self._cluster = cluster
         self._admin = cluster.admin
         self._watchdog = cluster.watchdog
         self._partitions = partitions
@@ -54,14 +54,12 @@ class ConfluentSession:
         self._looked_s = time.monotonic()
         self._inputs = [self._names.to_broker[topic] for topic in INPUTS]
         self._ids = {each.name: each.id for each in self._described()}
-        self._observer.watch(partitions)
+        cluster.watch(partitions)
         self._consumer: Any = make(self._note)
         """A Consumer, whose stubs promise more than it keeps: before its first join it has no member id."""
         self._consumer.subscribe(
             self._inputs, on_assign=self._on_assign, on_revoke=self._on_revoke, on_lost=self._on_revoke
         )
-
-    # --- what the group says, inside a poll -------------------------------------------------------
 
     def _on_assign(self, consumer: Consumer, assigned: list[PartitionOffset]) -> None:
         consumer.assign([])
@@ -77,13 +75,10 @@ class ConfluentSession:
         self._joining = True
 
     def _note(self, error: KafkaError) -> None:
-        if error.fatal() or error.code() in _AUTH_REFUSED:
+        if error.fatal() or error.code() in AUTH_REFUSED:
             self._failed = error
 
-    # --- the protocol -----------------------------------------------------------------------------
-
     def poll(self, timeout_s: float) -> Polled:
-        """Records of the owned partitions, waiting at most `timeout_s` for the first."""
         end = time.monotonic() + timeout_s
         records: list[Record] = []
         doing = "read examples and labels"
@@ -101,12 +96,13 @@ class ConfluentSession:
         if self._count != self._generation:
             self._adopt()
             return Polled(self._generation, self._owned, ())
-        self._check_topics()
+        if time.monotonic() - self._looked_s >= LOOK_S:
+            self._look_at_topics()
         return Polled(self._generation, self._owned, records)
 
     def committed(self, partitions: Iterable[int]) -> dict[int, Position | None]:
         self._writer.settle()
-        return self._observer.positions(sorted(partitions))
+        return self._cluster.positions(sorted(partitions))
 
     def seek(self, partition: int, examples: int, labels: int) -> None:
         if partition not in self._owned:
@@ -122,7 +118,7 @@ class ConfluentSession:
         return {each for each in asked if each in ends and (known[each] or 0) >= ends[each]}
 
     def ends(self, topic_partitions: Iterable[TopicPartition]) -> dict[TopicPartition, int]:
-        return self._observer.ends(topic_partitions)
+        return self._cluster.ends(topic_partitions)
 
     def pause(self, topic_partitions: Iterable[TopicPartition]) -> None:
         paused = {self._at_broker(each) for each in topic_partitions}
@@ -135,10 +131,6 @@ class ConfluentSession:
         self._consumer.resume(self._fetched(resumed))
 
     def commit(self, transaction: Transaction, generation: int) -> Receipt:
-        """Write outputs and positions in one transaction of `generation`.
-
-        Raises StaleGeneration, Fenced, TransactionFailed.
-        """
         check_transaction(transaction, generation, self._count, self._owned, METADATA_BYTES)
         return Receipt(self._writer.write(transaction.outputs, transaction.positions, self._member))
 
@@ -149,11 +141,8 @@ class ConfluentSession:
             self._consumer.close()
             self._joining = False
             if member:
-                # While a join is not answered, the broker takes nothing else on that connection, not even a leave.
                 # Removed before it is closed, the client would join once more.
                 self._admin.remove(member)
-
-    # --- inside -----------------------------------------------------------------------------------
 
     def _take(self, message: Any, records: list[Record], doing: str) -> None:
         error = message.error()
@@ -166,8 +155,7 @@ class ConfluentSession:
             if at in self._next:
                 self._next[at] = max(self._next[at], message.offset())
         elif not error.retriable() and error.code() not in PASSING:
-            raised: LogError = in_our_words(doing, error)
-            raise raised
+            raise in_our_words(doing, error)
 
     def _assign(self) -> None:
         self._to_assign = False
@@ -195,10 +183,6 @@ class ConfluentSession:
         topic, partition = topic_partition
         return self._names.to_broker[topic], partition
 
-    def _check_topics(self) -> None:
-        if time.monotonic() - self._looked_s >= LOOK_S:
-            self._look_at_topics()
-
     def _look_at_topics(self) -> None:
         self._looked_s = time.monotonic()
         found = self._described()
@@ -207,6 +191,3 @@ class ConfluentSession:
 
     def _described(self) -> list[TopicDescription]:
         return [each for each in self._admin.describe(INPUTS).values() if each is not None]
-
-
-_AUTH_REFUSED = frozenset({KafkaError._AUTHENTICATION, KafkaError._SSL})

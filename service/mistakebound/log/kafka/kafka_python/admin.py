@@ -2,18 +2,12 @@
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+from contextlib import closing, suppress
 from functools import partial
 from typing import Any
 
+import kafka.errors as kafka_errors
 from kafka.admin import ConfigResource, ConfigResourceType, MemberToRemove
-from kafka.errors import (
-    KafkaConnectionError,
-    KafkaError,
-    NodeNotReadyError,
-    TopicAuthorizationFailedError,
-    UnknownBrokerIdError,
-)
 from kafka.protocol.consumer import OffsetSpec
 
 from mistakebound.core.records import TOPICS, Topic
@@ -22,10 +16,11 @@ from mistakebound.log.kafka.kafka_python.connect import Connection, broker_parti
 from mistakebound.log.kafka.kafka_python.errors import denied, translated
 from mistakebound.log.kafka.names import Names
 from mistakebound.log.kafka.watchdog import Watchdog
-from mistakebound.log.protocol import Refused, TopicDescription
+from mistakebound.log.protocol import LogError, Refused, TopicDescription
 
 CALL_S = 60.0
 CONNECT_S = 15.0
+LEAVE_MS = 5_000
 ALWAYS: Mapping[str, str] = {"cleanup.policy": "delete", "message.timestamp.type": "CreateTime"}
 FOREVER: Mapping[str, str] = {"retention.ms": "-1", "retention.bytes": "-1"}
 
@@ -34,18 +29,14 @@ class Admin:
     """Everything that needs neither the group nor a transaction. Not thread-safe."""
 
     def __init__(self, connection: Connection, names: Names, watchdog: Watchdog) -> None:
-        self._group = connection.group
+        self._connection = connection
         self._names = names
         self._watchdog = watchdog
         self._client = connection.admin()
 
-    def counts(self) -> dict[Topic, int]:
-        """Partition count of each logical topic that exists."""
-        return {topic: len(found["partitions"]) for topic, found in self._topics().items()}
-
     def partitions(self) -> int:
         """The one count of all six topics; Refused where one is missing or differs."""
-        counts = self.counts()
+        counts = {topic: len(found["partitions"]) for topic, found in self._topics().items()}
         if len(counts) < len(TOPICS) or len(set(counts.values())) > 1:
             listed = ", ".join(
                 f"{self._names.to_broker[topic]} {counts.get(topic, 'is missing')}" for topic in TOPICS
@@ -97,21 +88,24 @@ class Admin:
 
         Where that fails, the time-out does it.
         """
-        try:
-            groups = self._client.describe_groups([self._group])
-            members = groups[self._group]["members"]
-            self._remove([each["member_id"] for each in members if each["client_id"] == client_id])
-        except (KafkaError, KeyError):
-            return
+        group = self._connection.group
+        with suppress(kafka_errors.KafkaError, KeyError):
+            members = self._client.describe_groups([group])[group]["members"]
+            dead = [MemberToRemove(each["member_id"]) for each in members if each["client_id"] == client_id]
+            if dead:
+                self._client.remove_group_members(group, dead)
 
     def remove(self, member: str) -> None:
-        """Remove a member that cannot leave the group itself. Where that fails, its session times out."""
-        with suppress(KafkaError):
-            self._remove([member])
+        """Remove a member that cannot leave the group itself. Where that fails, its session times out.
 
-    def _remove(self, members: Sequence[str]) -> None:
-        if members:
-            self._client.remove_group_members(self._group, [MemberToRemove(each) for each in members])
+        While a join is not answered, the broker takes nothing else on the member's connection, not even a leave:
+        the group would wait for it, and then give it partitions until its session ends.
+        """
+        with suppress(kafka_errors.KafkaError, LogError):
+            # Of its own: a process that ends waits less long for a broker than one that works.
+            limits = {"request_timeout_ms": LEAVE_MS, "bootstrap_timeout_ms": LEAVE_MS}
+            with closing(self._connection.admin(**limits)) as client:
+                client.remove_group_members(self._connection.group, [MemberToRemove(member)])
 
     def max_message_bytes(self, topic: Topic) -> int:
         """The topic's `max.message.bytes`."""
@@ -133,7 +127,11 @@ class Admin:
             while True:
                 try:
                     return call()
-                except (NodeNotReadyError, KafkaConnectionError, UnknownBrokerIdError) as error:
+                except (
+                    kafka_errors.NodeNotReadyError,
+                    kafka_errors.KafkaConnectionError,
+                    kafka_errors.UnknownBrokerIdError,
+                ) as error:
                     if time.monotonic() > end or refusal(error) is not None:
                         raise
                     time.sleep(0.1)
@@ -142,7 +140,8 @@ class Admin:
         names = [self._names.to_broker[topic] for topic in wanted]
         found = self._ask("look up the topics", partial(self._client.describe_topics, names))
         # The broker does not tell those who may not see a topic whether it exists.
-        unseen = [each["name"] for each in found if each["error_code"] == TopicAuthorizationFailedError.errno]
+        hidden = kafka_errors.TopicAuthorizationFailedError.errno
+        unseen = [each["name"] for each in found if each["error_code"] == hidden]
         if unseen:
             right = f"Describe on topic {', '.join(unseen)} (Read and Write include it)"
             raise denied("look up the topics", right)

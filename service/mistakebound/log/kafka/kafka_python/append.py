@@ -1,34 +1,26 @@
-"""Input records, written outside any transaction: for `send` and `demo`."""
+"""Input records, written outside any transaction: for `send` and `demo`; and how a producer is thrown away."""
 
 from collections.abc import Iterable
 from itertools import islice
 from typing import Any
 
-from kafka.errors import (
-    AuthorizationError,
-    InvalidTimestampError,
-    KafkaError,
-    MessageSizeTooLargeError,
-    RecordListTooLargeError,
-    RetriableError,
-)
+import kafka.errors as kafka_errors
+from kafka import TopicPartition as BrokerPartition
 
 from mistakebound.core.records import Outgoing
 from mistakebound.log.kafka import limits
-from mistakebound.log.kafka.kafka_python.connect import Connection
+from mistakebound.log.kafka.kafka_python.cluster import Cluster
 from mistakebound.log.kafka.kafka_python.errors import denied
-from mistakebound.log.kafka.kafka_python.outgoing import discard, send
-from mistakebound.log.kafka.names import Names
-from mistakebound.log.kafka.watchdog import Watchdog
 from mistakebound.log.protocol import LogError, Unreachable
 
 CHUNK = 10_000
+CLOSE_S = 2.0
 
 TOO_LARGE = "shorten it, or raise the topic's `max.message.bytes` and `kafka.max_request_size`"
 REMEDIES = {
-    MessageSizeTooLargeError: TOO_LARGE,
-    RecordListTooLargeError: TOO_LARGE,
-    InvalidTimestampError: "correct its time, or set the topic's `message.timestamp.before.max.ms` and "
+    kafka_errors.MessageSizeTooLargeError: TOO_LARGE,
+    kafka_errors.RecordListTooLargeError: TOO_LARGE,
+    kafka_errors.InvalidTimestampError: "correct its time, or set the topic's `message.timestamp.before.max.ms` and "
     "`message.timestamp.after.max.ms`",
 }
 
@@ -36,10 +28,8 @@ REMEDIES = {
 class Appender:
     """One client for all appends. Not thread-safe."""
 
-    def __init__(self, connection: Connection, names: Names, watchdog: Watchdog) -> None:
-        self._connection = connection
-        self._names = names
-        self._watchdog = watchdog
+    def __init__(self, cluster: Cluster) -> None:
+        self._cluster = cluster
         self._producer: Any = None
 
     def append(self, records: Iterable[Outgoing]) -> int:
@@ -48,11 +38,11 @@ class Appender:
         Raises LogError naming the record that was refused; records before it may have been written.
         """
         if self._producer is None:
-            self._producer = self._connection.plain()
+            self._producer = self._cluster.connection.plain()
         rest, written = iter(records), 0
         try:
             while chunk := list(islice(rest, CHUNK)):
-                with self._watchdog.limit(limits.STUCK_S, "append"):
+                with self._cluster.watchdog.limit(limits.STUCK_S, "append"):
                     self._write(chunk)
                 written += len(chunk)
         except BaseException:
@@ -66,28 +56,70 @@ class Appender:
             self._producer = None
 
     def _write(self, chunk: list[Outgoing]) -> None:
-        futures = [self._asking(record, self._send, record) for record in chunk]
+        futures = [
+            self._asking(record, _send, self._producer, self._named(record), record) for record in chunk
+        ]
         try:
             self._producer.flush(limits.FLUSH_S)
-        except KafkaError as error:
+        except kafka_errors.KafkaError as error:
             raise Unreachable(f"append: the broker did not take the records in time ({error!r})") from error
         for record, future in zip(chunk, futures, strict=True):
             self._asking(record, future.get, 0)
 
-    def _send(self, record: Outgoing) -> Any:
-        return send(self._producer, self._names.to_broker[record.topic], record)
+    def _named(self, record: Outgoing) -> str:
+        return self._cluster.names.to_broker[record.topic]
 
     def _asking(self, record: Outgoing, call: Any, *arguments: Any) -> Any:
         try:
             return call(*arguments)
-        except (KafkaError, ValueError) as error:
-            name = self._names.to_broker[record.topic]
+        except (kafka_errors.KafkaError, ValueError) as error:
+            name = self._named(record)
             what = f"append to {name}, key {record.key!r}: {error!r}"
-            if isinstance(error, AuthorizationError):
+            if isinstance(error, kafka_errors.AuthorizationError):
                 raise denied(f"append to {name}", f"Write on topic {name}") from error
-            if isinstance(error, RetriableError):
+            if isinstance(error, kafka_errors.RetriableError):
                 raise Unreachable(
                     f"{what}; start the broker, or make the topic with `mistakebound topics create`"
                 ) from error
             remedy = REMEDIES.get(type(error), "correct the record")
             raise LogError(f"{what}; {remedy}") from error
+
+
+def _send(producer: Any, name: str, record: Outgoing) -> Any:
+    """Hand one record over for the broker's topic `name`; returns its future."""
+    value, key, headers = record.value, record.key, list(record.headers)
+    given = record.partition if record.partition >= 0 else None
+    if (value is not None or key is not None) and all(content is not None for _, content in headers):
+        return producer.send(name, value, key, headers, given, record.timestamp_ms)
+    # What `producer.send` does after its checks, which refuse nulls that Kafka allows: a record without key
+    # and value, or a header without value.
+    producer.partitions_for(name)
+    at = BrokerPartition(name, producer._partition(name, given, key, value, key, value))
+    producer._ensure_valid_record_size(producer._estimate_size_in_bytes(key, value, headers))
+    if producer._transaction_manager.is_transactional():
+        producer._transaction_manager.maybe_add_partition_to_transaction(at)
+    future, full, new, _ = producer._accumulator.append(
+        at, record.timestamp_ms, key, value, _HeadersWithNulls(headers)
+    )
+    if full or new:
+        producer._sender.wakeup()
+    return future
+
+
+class _HeadersWithNulls(list[Any]):
+    """Counts as empty: the client would add up the lengths in any other list, and fail at a null."""
+
+    def __bool__(self) -> bool:
+        return False
+
+
+def discard(producer: Any) -> None:
+    """Close a client whatever its state, within a few seconds; its unsent records are dropped."""
+    producer._sender.force_close()
+    producer._sender.join(CLOSE_S)
+    try:
+        producer.close(timeout=0)
+    except kafka_errors.KafkaError:
+        # Unsent records cannot be flushed any more, and the client's clean-up at exit would try again.
+        producer._unregister_cleanup()
+        producer._closed = True

@@ -13,43 +13,44 @@ import weakref
 from functools import partial
 from typing import Any
 
-from kafka.errors import (
-    IllegalSaslStateError,
-    KafkaConnectionError,
-    KafkaError,
-    SaslAuthenticationFailedError,
-    UnsupportedSaslMechanismError,
-)
+import kafka.errors as kafka_errors
 from kafka.net.compat import KafkaNetClient
 from kafka.net.inet import create_connection
 from kafka.net.manager import KafkaConnectionManager
 from kafka.net.selector import NetworkSelector
 from kafka.net.transport import KafkaSSLTransport, KafkaTCPTransport
 
-_EXPIRED = (9, 10)
-_OTHER_NAME = (62, 64)
-_CRL = (3, 11, 12)
-_REVOKED = 23
-"""Codes of OpenSSL's X509_V_ERR, as `SSLCertVerificationError.verify_code` has them."""
+_CERTIFICATE = {
+    **dict.fromkeys((9, 10), "renew the broker's certificate, or set this machine's clock"),
+    **dict.fromkeys((3, 11, 12), "renew the list in kafka.ssl_crlfile"),
+    23: "it was revoked by the list in kafka.ssl_crlfile; give the broker another",
+    **dict.fromkeys(
+        (62, 64),
+        "name the broker in log.url, and in its own advertised.listeners, as its certificate names it, or give "
+        "it a certificate for this name",
+    ),
+}
+"""The remedy by the code of OpenSSL's X509_V_ERR, as `SSLCertVerificationError.verify_code` has it."""
 
 
-class AuthRefused(KafkaError):  # type: ignore[misc]
+class AuthRefused(kafka_errors.KafkaError):  # type: ignore[misc]
     """Every broker asked has refused this client, for a reason that only other settings can remove."""
 
 
-class _Plain(KafkaTCPTransport):  # type: ignore[misc]
+class _AnswerFirst:
+    """A broker says why and hangs up: the client would drop an answer that it reads together with the end."""
+
     def _sock_recv(self) -> tuple[bytes, Any]:
-        return _answer_first(*super()._sock_recv())
+        received, error = super()._sock_recv()  # type: ignore[misc]
+        return received, None if received else error
 
 
-class _Tls(KafkaSSLTransport):  # type: ignore[misc]
-    def _sock_recv(self) -> tuple[bytes, Any]:
-        return _answer_first(*super()._sock_recv())
+class _Plain(_AnswerFirst, KafkaTCPTransport):  # type: ignore[misc]
+    pass
 
 
-def _answer_first(received: bytes, error: Any) -> tuple[bytes, Any]:
-    # A broker says why and hangs up: the client would drop an answer that it reads together with the end.
-    return received, None if received else error
+class _Tls(_AnswerFirst, KafkaSSLTransport):  # type: ignore[misc]
+    pass
 
 
 class Noting(KafkaConnectionManager):  # type: ignore[misc]
@@ -59,7 +60,7 @@ class Noting(KafkaConnectionManager):  # type: ignore[misc]
         super().__init__(net, **configs)
         self._reasons: dict[Any, str] = {}
         self.last = ""
-        """The newest reason that may pass by itself; empty for none."""
+        """The newest reason that may pass by itself; empty where there was none."""
         self._servers = self.cluster.bootstrap_brokers()
         # kafka-python picks a server at random, and waits for it while it must not be asked yet, instead of asking another.
         self.cluster.bootstrap_brokers = partial(_askable, weakref.proxy(self), self._servers)
@@ -84,7 +85,7 @@ class Noting(KafkaConnectionManager):  # type: ignore[misc]
             transport._sock.close()
             if not isinstance(error, Exception):
                 raise
-            raise KafkaConnectionError(f"Handshake failed: {error}") from error
+            raise kafka_errors.KafkaConnectionError(f"Handshake failed: {error}") from error
         return transport
 
     def get_connection(self, node_id: Any, **options: Any) -> Any:
@@ -135,12 +136,12 @@ def noting_client(**configs: Any) -> Any:
 
 
 _SASL = {
-    SaslAuthenticationFailedError: "the broker does not know this user or this password; correct "
+    kafka_errors.SaslAuthenticationFailedError: "the broker does not know this user or this password; correct "
     "kafka.sasl_plain_username and kafka.sasl_plain_password, or the user's credentials for "
     "kafka.sasl_mechanism on the broker",
-    UnsupportedSaslMechanismError: "the broker's listener does not offer this kafka.sasl_mechanism; choose "
+    kafka_errors.UnsupportedSaslMechanismError: "the broker's listener does not offer this kafka.sasl_mechanism; choose "
     "one that it does",
-    IllegalSaslStateError: "the broker's listener takes no SASL; set kafka.security_protocol to SSL or "
+    kafka_errors.IllegalSaslStateError: "the broker's listener takes no SASL; set kafka.security_protocol to SSL or "
     "PLAINTEXT as the listener is, or name in log.url the port of a listener with SASL",
 }
 
@@ -154,26 +155,14 @@ def refusal(error: BaseException) -> str | None:
     # kafka-python puts TLS errors into errors of its own, in one of two ways.
     for cause in (error, error.__cause__, *error.args):
         if isinstance(cause, ssl.SSLCertVerificationError):
-            return _unverified(cause)
+            problem = f"the broker's certificate does not pass ({cause.verify_message.rstrip('.')})"
+            remedy = _CERTIFICATE.get(
+                cause.verify_code, "name in kafka.ssl_cafile the authority that signed it"
+            )
+            return f"{problem}; {remedy}"
         if isinstance(cause, ssl.SSLError) and "ALERT" in (cause.reason or ""):
             return _alert(cause.reason)
     return None
-
-
-def _unverified(error: ssl.SSLCertVerificationError) -> str:
-    problem = f"the broker's certificate does not pass ({error.verify_message.rstrip('.')}); "
-    if error.verify_code in _OTHER_NAME:
-        return problem + (
-            "name the broker in log.url, and it itself in its advertised.listeners, as its certificate does, "
-            "or give it a certificate for this name"
-        )
-    if error.verify_code in _EXPIRED:
-        return problem + "renew the broker's certificate, or set this machine's clock"
-    if error.verify_code == _REVOKED:
-        return problem + "it was revoked by the list in kafka.ssl_crlfile; give the broker another"
-    if error.verify_code in _CRL:
-        return problem + "renew the list in kafka.ssl_crlfile"
-    return problem + "name in kafka.ssl_cafile the authority that signed it"
 
 
 def _alert(reason: str) -> str:

@@ -1,10 +1,10 @@
 """Records written and read as whole batches of the client, instead of one call for each record.
 
-kafka-python 3.0.12 spends most of its time per record on what is the same for all: it checks types, takes
-locks, makes a future and asks for the time. Here the client's own batches are filled and handed to its own
+kafka-python 3.0.12 spends most of its time per record on what is the same for all records: it checks types,
+takes locks, makes a future and asks for the time. Here the client's own batches are filled and handed to its own
 accumulator; sequence numbers, retries, compression and acknowledgements stay with the client. Reads go
-the client's way down to the batch: it finds checksums, aborted transactions and markers as ever, and only
-the records inside are decoded here.
+the client's way down to the batch: it checks checksums and finds aborted transactions and markers as ever, and
+only the records inside are decoded here.
 """
 
 import time
@@ -25,16 +25,11 @@ MAGIC = 2
 """The format of batches since Kafka 0.11."""
 
 
-# --- writing ----------------------------------------------------------------------------------------
-
-
 def send(
     producer: Any, broker_partition: BrokerPartition, records: Sequence[Outgoing]
 ) -> list[ProducerBatch]:
     """Hand the records of one partition over, in order; returns the batches that hold them."""
-    producer.partitions_for(
-        broker_partition.topic
-    )  # waits for the metadata of a topic that is new to the client
+    producer.partitions_for(broker_partition.topic)  # waits until the client has looked up a topic new to it
     accumulator = producer._accumulator
     batches = list(_batches(producer, broker_partition, records))
     producer._transaction_manager.maybe_add_partition_to_transaction(broker_partition)
@@ -92,9 +87,6 @@ def _closed(
     return ProducerBatch(broker_partition, builder)
 
 
-# --- reading ----------------------------------------------------------------------------------------
-
-
 def deliver_records(consumer: Any, to_logical: Mapping[str, Topic]) -> Any:
     """The consumer, whose polls deliver the core's records from now on."""
     consumer._fetcher.PartitionRecords = partial(_Fetched, to_logical)
@@ -144,11 +136,5 @@ class _Fetched(Fetcher.PartitionRecords):  # type: ignore[misc]
             if self.check_crcs and not old.validate_crc():
                 raise CorruptRecordError(f"the record at offset {old.offset} fails its checksum")
             self.next_fetch_offset = old.offset + 1
-            yield Record(
-                self._topic,
-                self.topic_partition.partition,
-                old.offset,
-                -1 if old.timestamp is None else old.timestamp,
-                old.key,
-                old.value,
-            )
+            stamp = -1 if old.timestamp is None else old.timestamp
+            yield Record(self._topic, self.topic_partition.partition, old.offset, stamp, old.key, old.value)

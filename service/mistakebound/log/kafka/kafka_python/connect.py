@@ -6,7 +6,7 @@ Guarantees:
 2. All options that the user may give (`options.py`: TLS, SASL, buffers ...) reach every client that
    knows them.
 3. A wrong address or a silent broker is an `Unreachable` that names it, within `bootstrap_timeout_ms`; a
-   broker that refuses us is one that says why, at once.
+   broker that refuses us is an `Unreachable` that says why, at once.
 """
 
 from collections.abc import Callable, Mapping
@@ -26,9 +26,8 @@ from mistakebound.log.kafka.names import Names
 from mistakebound.log.protocol import Misconfigured, Refused, Unreachable
 from mistakebound.settings import Settings
 
-SCHEME = "kafka://"
-CONFLUENT = "kafka+confluent://"
-"""The same brokers by way of librdkafka."""
+SCHEMES = ("kafka", "kafka+confluent")
+"""The second is the same brokers by way of librdkafka."""
 
 Client = Callable[..., Any]
 
@@ -168,10 +167,9 @@ _WRITING: Mapping[str, Any] = {
 
 def servers_of(url: str | None) -> list[str]:
     """`kafka://host:9092,host2:9092` as a list of host:port."""
-    written = url or ""
-    scheme = next((each for each in (SCHEME, CONFLUENT) if written.startswith(each)), None)
-    servers = [each for each in written.removeprefix(scheme or "").split(",") if each]
-    if scheme is None or not servers or "/" in "".join(servers):
+    scheme, _, written = (url or "").partition("://")
+    servers = [each for each in written.split(",") if each]
+    if scheme not in SCHEMES or not servers or "/" in written:
         raise Misconfigured(
             f"log.url is {url!r}; write it as kafka://host:9092, several hosts divided by commas"
         )

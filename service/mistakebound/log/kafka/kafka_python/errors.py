@@ -19,15 +19,13 @@ KINDS = {
 
 @contextmanager
 def translated(what: str | Callable[[], str], *rights: str) -> Iterator[None]:
-    """Turn kafka-python's errors into the log's, with `what` was done in front.
+    """Turn kafka-python's errors into the log's, and say first what was being done (`what`).
 
     `rights` are what the broker must grant for it, such as `Read on topic examples`; the message names the one
     that the error is about.
     """
     try:
         yield
-    except LogError:
-        raise
     except (kafka_errors.KafkaError, UnicodeDecodeError) as error:
         doing = what if isinstance(what, str) else what()
         if (reason := refusal(error)) is not None:

@@ -5,9 +5,9 @@ from typing import Any
 
 from mistakebound.core.records import Record, TopicPartition
 from mistakebound.log.kafka.kafka_python.batches import deliver_records
+from mistakebound.log.kafka.kafka_python.cluster import Cluster
 from mistakebound.log.kafka.kafka_python.connect import broker_partition
 from mistakebound.log.kafka.kafka_python.errors import translated
-from mistakebound.log.kafka.names import Names
 
 MAX_RECORDS = 4_000
 POSITION_MS = 1_000
@@ -16,17 +16,16 @@ POSITION_MS = 1_000
 class KafkaPythonFetcher:
     """One consumer without a group."""
 
-    def __init__(self, consumer: Any, names: Names) -> None:
-        self._consumer = deliver_records(consumer, names.to_logical)
-        self._names = names
+    def __init__(self, cluster: Cluster) -> None:
+        self._names = cluster.names
+        self._consumer = deliver_records(cluster.connection.reader(), self._names.to_logical)
         self._doing = self._right = ""
         self._assigned: list[Any] = []
 
     def start(self, starts: Mapping[TopicPartition, int], doing: str) -> None:
         self._doing = doing
-        self._right = (
-            f"Read on topic {', '.join(sorted({self._names.to_broker[topic] for topic, _ in starts}))}"
-        )
+        topics = sorted({self._names.to_broker[topic] for topic, _ in starts})
+        self._right = f"Read on topic {', '.join(topics)}"
         self._assigned = [broker_partition(self._names, *each) for each in starts]
         with translated(doing, self._right):
             self._consumer.assign(self._assigned)

@@ -36,14 +36,11 @@ GUARDED: Mapping[str, str] = {
     "check_crcs": "a damaged record must not pass",
     "partition_assignment_strategy": "examples and labels of a partition must stay together",
     "allow_auto_create_topics": "topics are made by `mistakebound topics create`",
-    "key_deserializer": "an error in it stops the client forever",
-    "value_deserializer": "an error in it stops the client forever",
-    "key_serializer": "records are written as they are",
-    "value_serializer": "records are written as they are",
+    **dict.fromkeys(("key_deserializer", "value_deserializer"), "an error in it stops the client forever"),
+    **dict.fromkeys(("key_serializer", "value_serializer"), "records are written as they are"),
     "partitioner": "a key's partition is fixed by murmur2",
-    "enable_idempotence": "a repeated request must not repeat its records",
+    **dict.fromkeys(("enable_idempotence", "retries"), "a repeated request must not repeat its records"),
     "acks": "a record is written when all replicas have it",
-    "retries": "a repeated request must not repeat its records",
     "max_in_flight_requests_per_connection": "records keep their order",
     "consumer_timeout_ms": "the log waits by its own deadlines",
     "kafka_client": "the log rests on this client",
@@ -99,17 +96,14 @@ def _sasl(given: Mapping[str, Any]) -> Iterator[str]:
         wrong = "is missing" if mechanism is None else f"= {mechanism!r} is not known"
         yield f"kafka.sasl_mechanism {wrong}; write one of {', '.join(MECHANISMS)}"
     elif mechanism in WITH_PASSWORD:
-        for name in ("sasl_plain_username", "sasl_plain_password"):
+        file = (
+            "name its file in kafka.sasl_plain_password_file or MISTAKEBOUND_KAFKA__SASL_PLAIN_PASSWORD_FILE"
+        )
+        for name, remedy in (("sasl_plain_username", ""), ("sasl_plain_password", f"; {file}")):
             value = given.get(name)
             if not isinstance(value, str) or not value:
                 wrong = "is missing" if value in (None, "") else "is not text"
-                yield f"kafka.{name} {wrong}, {mechanism} needs it{_FROM_FILE.get(name, '')}"
-
-
-_FROM_FILE = {
-    "sasl_plain_password": "; name its file in kafka.sasl_plain_password_file or "
-    "MISTAKEBOUND_KAFKA__SASL_PLAIN_PASSWORD_FILE"
-}
+                yield f"kafka.{name} {wrong}, {mechanism} needs it{remedy}"
 
 
 def _tls(given: Mapping[str, Any]) -> Iterator[str]:

@@ -27,7 +27,7 @@ def _varint(number: int) -> bytes:
 
 
 def encoded(index: int, delay_ms: int, record: Outgoing) -> bytes:
-    """One record as it stands in a batch, at this index and so many ms after the first one."""
+    """One record as it stands in a batch, at this index and `delay_ms` after the first one."""
     key, value, headers = record.key, record.value, record.headers
     front = b"\0" + _varint(delay_ms) + _varint(index) + _text(key)
     size = _NULL if value is None else _varint(len(value))
@@ -43,7 +43,7 @@ def _text(content: bytes | None) -> bytes:
 
 
 def decoded(topic: Topic, partition: int, batch: Any) -> Iterator[Record]:
-    """The records of one of the client's batches. Raises CorruptRecordError where its bytes are none."""
+    """The records of one of the client's batches. Raises CorruptRecordError where its bytes are not records."""
     iter(batch)  # decompresses
     buffer, at = bytes(batch._buffer), int(batch._pos)
     base, first = int(batch.base_offset), int(batch.first_timestamp)
@@ -52,7 +52,7 @@ def decoded(topic: Topic, partition: int, batch: Any) -> Iterator[Record]:
         for _ in range(int(batch.records_count)):
             size, at = _number(buffer, at)
             end = at + size
-            delay, at = _number(buffer, at + 1)  # behind the attributes, of which there are none yet
+            delay, at = _number(buffer, at + 1)  # after the attributes, which Kafka does not use yet
             index, at = _number(buffer, at)
             key, at = _content(buffer, at)
             value, at = _content(buffer, at)
@@ -90,7 +90,7 @@ def _number(buffer: bytes, at: int) -> tuple[int, int]:
 
 
 def _content(buffer: bytes, at: int) -> tuple[bytes | None, int]:
-    """Bytes with their length before them, and where they end; None where there are none."""
+    """Bytes with their length before them, and where they end; None for a null."""
     size, start = _number(buffer, at)
     if size < 0:
         return None, start

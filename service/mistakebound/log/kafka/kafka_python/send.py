@@ -4,39 +4,35 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import Any, ClassVar
 
+import kafka.errors as kafka_errors
 from kafka import OffsetAndMetadata
-from kafka.errors import (
-    AuthorizationError,
-    CommitFailedError,
-    FencedInstanceIdError,
-    InvalidProducerEpochError,
-    KafkaError,
-    KafkaTimeoutError,
-    ProducerFencedError,
-)
 
 from mistakebound.core.records import INPUTS, Outgoing, Position, TopicPartition
+from mistakebound.log.kafka.kafka_python.append import discard
 from mistakebound.log.kafka.kafka_python.batches import end_of, send
-from mistakebound.log.kafka.kafka_python.connect import Connection, broker_partition
+from mistakebound.log.kafka.kafka_python.cluster import Cluster
+from mistakebound.log.kafka.kafka_python.connect import broker_partition
 from mistakebound.log.kafka.kafka_python.errors import denied, missing_right, translated
-from mistakebound.log.kafka.kafka_python.outgoing import discard
-from mistakebound.log.kafka.names import Names
 from mistakebound.log.kafka.ports import Ends, fenced, given_up, moved_on
 from mistakebound.log.protocol import LogError
 
-_FENCED = (ProducerFencedError, InvalidProducerEpochError, FencedInstanceIdError)
+_FENCED = (
+    kafka_errors.ProducerFencedError,
+    kafka_errors.InvalidProducerEpochError,
+    kafka_errors.FencedInstanceIdError,
+)
 
 
 class KafkaPythonSender:
     """One producer with a stable transactional id."""
 
-    errors: ClassVar[tuple[type[Exception], ...]] = (KafkaError, OSError)
+    errors: ClassVar[tuple[type[Exception], ...]] = (kafka_errors.KafkaError, OSError)
 
-    def __init__(self, connection: Connection, names: Names, transactional_id: str) -> None:
-        self._names = names
+    def __init__(self, cluster: Cluster, transactional_id: str) -> None:
+        self._names = cluster.names
         self._id = transactional_id
-        self._group = connection.group
-        self._producer = connection.transactional(transactional_id)
+        self._group = cluster.connection.group
+        self._producer = cluster.connection.transactional(transactional_id)
         self._epoch: Any = None
         self._sent: dict[TopicPartition, list[Any]] = {}
 
@@ -77,7 +73,7 @@ class KafkaPythonSender:
         self._wait(self._manager.begin_commit(), timeout_s, "the commit")
         if self._manager.producer_id_and_epoch != self._epoch:
             # A client that asks for a new epoch has its transaction aborted, and calls its commit done.
-            raise KafkaError(
+            raise kafka_errors.KafkaError(
                 f"the client went from {self._epoch} to {self._manager.producer_id_and_epoch} on its way"
             )
 
@@ -87,19 +83,19 @@ class KafkaPythonSender:
         kafka-python 3.0.12 keeps the positions of an aborted transaction and sends them along with the next
         one's, perhaps for a partition of another owner.
         """
-        with suppress(KafkaError, OSError):
+        with suppress(kafka_errors.KafkaError, OSError):
             self._wait(self._manager.begin_abort(), timeout_s, "the abort")
         return False
 
     def explain(self, error: Exception) -> LogError:
-        if isinstance(error, CommitFailedError):
+        if isinstance(error, kafka_errors.CommitFailedError):
             return moved_on()
         # Once the client is in error, its calls raise plain KafkaErrors that only mention the first one.
         first = self._manager.last_error
-        cause = first if isinstance(first, (*_FENCED, AuthorizationError)) else error
+        cause = first if isinstance(first, (*_FENCED, kafka_errors.AuthorizationError)) else error
         if isinstance(error, _FENCED) or isinstance(cause, _FENCED):
             return fenced(self._id, error if isinstance(error, _FENCED) else cause)
-        if isinstance(cause, AuthorizationError):
+        if isinstance(cause, kafka_errors.AuthorizationError):
             return denied(f"a transaction of {self._id}", missing_right(cause, self._rights(cause)))
         return given_up(self._id, repr(cause))
 
@@ -114,9 +110,9 @@ class KafkaPythonSender:
         # The public calls are these two lines without a limit: they wait forever while the broker is away.
         self._producer._sender.wakeup()
         if not result.wait(timeout_ms=seconds * 1000):
-            raise KafkaTimeoutError(f"{what} was not acknowledged within {seconds:g} s")
+            raise kafka_errors.KafkaTimeoutError(f"{what} was not acknowledged within {seconds:g} s")
 
-    def _rights(self, error: AuthorizationError) -> list[str]:
+    def _rights(self, error: kafka_errors.AuthorizationError) -> list[str]:
         # The broker names the topics, and not what it asks for: outputs are written, inputs are read.
         named = {name for each in error.args for name in ([each] if isinstance(each, str) else each)}
         inputs = [self._names.to_broker[topic] for topic in INPUTS]

@@ -17,19 +17,17 @@ from typing import Any
 
 from kafka import ConsumerRebalanceListener
 from kafka import TopicPartition as BrokerPartition
-from kafka.admin import MemberToRemove
 from kafka.coordinator.base import MemberState
-from kafka.errors import IllegalStateError, KafkaError
+from kafka.errors import IllegalStateError
 
 from mistakebound.core.records import INPUTS, Position, Record, TopicPartition, Transaction
 from mistakebound.log.kafka.kafka_python.batches import deliver_records
-from mistakebound.log.kafka.kafka_python.cluster import Cluster
+from mistakebound.log.kafka.kafka_python.cluster import ENDS_MS, STUCK_S, Cluster
 from mistakebound.log.kafka.kafka_python.connect import broker_partition
 from mistakebound.log.kafka.kafka_python.errors import translated
-from mistakebound.log.kafka.kafka_python.observe import ENDS_MS, STUCK_S, fetch_ends, fetch_positions
 from mistakebound.log.kafka.membership import check_together, check_topics, check_transaction
 from mistakebound.log.kafka.write import Writer
-from mistakebound.log.protocol import LogError, Polled, Receipt, StaleGeneration, Unreachable
+from mistakebound.log.protocol import Polled, Receipt, StaleGeneration, Unreachable
 
 METADATA_BYTES = 4_096
 SLICE_MS = 100
@@ -51,10 +49,8 @@ class Assignments(ConsumerRebalanceListener):  # type: ignore[misc]
         self.assigned: frozenset[BrokerPartition] = frozenset()
 
     def on_partitions_revoked(self, revoked: Any) -> None:
-        """Nothing: until the next assignment the client delivers none of them."""
-
-    def on_partitions_lost(self, lost: Any) -> None:
-        """Nothing: the next assignment has another membership, and the broker refuses the old one."""
+        """Do nothing, also for partitions that are lost: the client delivers none of them until the next
+        assignment, and the broker refuses a membership that was lost."""
 
     def on_partitions_assigned(self, assigned: Any) -> None:
         # Offset 0 is a placeholder: without any, the client would look for a committed offset here.
@@ -71,9 +67,8 @@ class KafkaPythonSession:
     """One process's membership, with its transactional writer. Not thread-safe."""
 
     def __init__(self, cluster: Cluster, partitions: int, slot: str, writer: Writer) -> None:
-        names, connection = cluster.names, cluster.connection
-        self._connection = connection
-        self._names = names
+        self._cluster = cluster
+        self._names = cluster.names
         self._watchdog = cluster.watchdog
         self._partitions = partitions
         self._writer = writer
@@ -83,29 +78,24 @@ class KafkaPythonSession:
         self._paused: set[BrokerPartition] = set()
         self._worked = False
         """Since the last poll."""
-        self._consumer = deliver_records(connection.member(slot), names.to_logical)
+        self._consumer = deliver_records(cluster.connection.member(slot), self._names.to_logical)
         self._assignments = Assignments(self._consumer)
-        self._inputs = [names.to_broker[topic] for topic in INPUTS]
+        self._inputs = [self._names.to_broker[topic] for topic in INPUTS]
         self._consumer.subscribe(self._inputs, listener=self._assignments)
         self._rights = (
-            f"Read on group {connection.group}",
+            f"Read on group {cluster.connection.group}",
             f"Read on topic {', '.join(self._inputs)}",
         )
         self._look_up_inputs()
         self._ids = {name: self._consumer._cluster.topic_id(name) for name in self._inputs}
 
     def poll(self, timeout_s: float) -> Polled:
-        """Records of the owned partitions, waiting at most `timeout_s` for the first.
-
-        Amid a rebalance it waits for the end of that, at most `JOIN_S`.
-        """
+        """Amid a rebalance it waits for the end of that, at most `JOIN_S`, however short `timeout_s` is."""
         began = time.monotonic()
         end = began + timeout_s
         fetched: dict[BrokerPartition, list[Record]] = {}
-        with (
-            self._watchdog.limit(timeout_s + JOIN_S + STUCK_S, "poll"),
-            translated(self._reading, *self._rights),
-        ):
+        limit_s = timeout_s + JOIN_S + STUCK_S
+        with self._watchdog.limit(limit_s, "poll"), translated(self._reading, *self._rights):
             while not fetched and self._assignments.count == self._generation:
                 self._unstick()
                 if self._consumer._coordinator.rejoining:
@@ -132,7 +122,7 @@ class KafkaPythonSession:
 
     def committed(self, partitions: Iterable[int]) -> dict[int, Position | None]:
         self._writer.settle()
-        return fetch_positions(self._consumer, self._names, sorted(partitions), self._watchdog)
+        return self._cluster.positions(sorted(partitions), self._consumer)
 
     def seek(self, partition: int, examples: int, labels: int) -> None:
         if partition not in self._owned:
@@ -151,14 +141,12 @@ class KafkaPythonSession:
         if not asked:
             return set()
         ends = self.ends(asked)
-        with (
-            self._watchdog.limit(STUCK_S, "ask for the positions"),
-            translated("ask for the positions", *self._rights),
-        ):
+        doing = "ask for the positions"
+        with self._watchdog.limit(STUCK_S, doing), translated(doing, *self._rights):
             return {each for each in asked if each in ends and self._position(each) >= ends[each]}
 
     def ends(self, topic_partitions: Iterable[TopicPartition]) -> dict[TopicPartition, int]:
-        return fetch_ends(self._consumer, self._names, topic_partitions, self._watchdog, *self._rights)
+        return self._cluster.ends(topic_partitions, self._consumer, *self._rights)
 
     def pause(self, topic_partitions: Iterable[TopicPartition]) -> None:
         for each in topic_partitions:
@@ -177,10 +165,6 @@ class KafkaPythonSession:
                     self._consumer.resume(resumed)
 
     def commit(self, transaction: Transaction, generation: int) -> Receipt:
-        """Write outputs and positions in one transaction of `generation`.
-
-        Raises StaleGeneration, Fenced, TransactionFailed.
-        """
         self._worked = True
         # As the client has heard it, adopted by a poll or not.
         check_transaction(transaction, generation, self._assignments.count, self._owned, METADATA_BYTES)
@@ -198,33 +182,15 @@ class KafkaPythonSession:
         with self._watchdog.limit(timeout_s + STUCK_S, "leave the group"):
             self._writer.drop()
             if self._consumer._coordinator.state is MemberState.REBALANCING:
-                self._leave_beside()
+                self._cluster.admin.remove(self._consumer._coordinator._generation.member_id)
             self._consumer.close(autocommit=False, timeout_ms=min(round(timeout_s * 1000), LEAVE_MS))
-
-    def _leave_beside(self) -> None:
-        # While a join is not answered, the broker takes nothing else on that connection, not even a leave:
-        # the group would wait for this member, and then give it partitions until its session ends.
-        member = MemberToRemove(self._consumer._coordinator._generation.member_id)
-        try:
-            admin = self._connection.admin(request_timeout_ms=LEAVE_MS, bootstrap_timeout_ms=LEAVE_MS)
-        except LogError:
-            return
-        try:
-            admin.remove_group_members(self._connection.group, [member])
-        except KafkaError:
-            return
-        finally:
-            admin.close()
 
     def _adopt(self) -> None:
         self._generation = self._assignments.count
-        owned: dict[str, set[int]] = {name: set() for name in self._inputs}
-        for name, partition in self._assignments.assigned:
-            owned[name].add(partition)
-        examples, labels = (owned[name] for name in self._inputs)
+        owned = [{p for name, p in self._assignments.assigned if name == wanted} for wanted in self._inputs]
         self._check_topics()
-        check_together(examples, labels)
-        self._owned = tuple(sorted(examples))
+        check_together(*owned)
+        self._owned = tuple(sorted(owned[0]))
         self._held = set(self._owned)
         self._paused.clear()
 
@@ -245,14 +211,14 @@ class KafkaPythonSession:
         check_topics(counts, self._partitions, ids, self._ids)
 
     def _delivers(self, topic_partition: TopicPartition) -> bool:
-        partition = topic_partition[1]
-        return partition in self._owned and partition not in self._held
+        return topic_partition[1] in self._owned and topic_partition[1] not in self._held
 
     def _position(self, topic_partition: TopicPartition) -> int:
         found = None
         with _unless_lost():
-            broker = broker_partition(self._names, *topic_partition)
-            found = self._consumer.position(broker, timeout_ms=ENDS_MS)
+            found = self._consumer.position(
+                broker_partition(self._names, *topic_partition), timeout_ms=ENDS_MS
+            )
         return -1 if found is None else int(found)
 
     def _reading(self) -> str:
