@@ -14,7 +14,6 @@ from dataclasses import dataclass
 from operator import attrgetter
 from typing import Literal
 
-from mistakebound.core.faults import BadLog
 from mistakebound.core.messages.schema import Decision
 
 Known = Literal["waiting", "given up", "same label", "other label", "unknown", "never came"]
@@ -66,13 +65,3 @@ OF_LABELS: Mapping[str, Effect] = {  # decisions with one
     "expired": Effect(),
     "invalid": Effect(),
 }
-
-
-def effect_of(decision: Decision) -> Effect:
-    """What a recorded decision does. Raises BadLog for one that the worker never writes."""
-    effect = (OF_EXAMPLES if decision.label_offset is None else OF_LABELS).get(decision.outcome)
-    if effect is None:
-        raise BadLog(f"{decision} is none that the worker makes")
-    if effect.needs is not None and None in effect.needs(decision):
-        raise BadLog(f"{decision} lacks what such a decision has")
-    return effect

@@ -21,7 +21,6 @@ from operator import attrgetter
 
 from mistakebound.core.journal import Journal
 from mistakebound.core.ledger.entries import Parked, Remembered, Shared, Waiting
-from mistakebound.core.ledger.label_outcomes import Known
 from mistakebound.core.ledger.ordered_map import OrderedMap
 from mistakebound.core.messages.labels import Carried, spelled
 from mistakebound.core.messages.schema import RecoveryPoint
@@ -68,7 +67,7 @@ class Ledger:
         self._parked_classes: Counter[str] = Counter()
         self._scalars: Journal[_Scalars] = Journal()
         self.next_deadline: float = -1.0
-        """Until then nothing becomes overdue; see `quiet`."""
+        """Nothing becomes overdue before this stream time; see `nothing_overdue`."""
 
     # --- what is held -----------------------------------------------------------------------------
 
@@ -125,16 +124,6 @@ class Ledger:
             outcomes=min([self.outcomes_end, *oldest]),
             source=self.examples_next if waiting is None else waiting.source,
         )
-
-    def known(self, record_id: str, label: LabelValue) -> Known:
-        """What is known of a label's id for which no example waits."""
-        resolved = self.remembered.get(record_id)
-        if resolved is not None and resolved.label is None:
-            return "given up"
-        earlier = resolved or self.parked.get(record_id)
-        if earlier is None:
-            return "unknown"
-        return "same label" if earlier.label == label else "other label"
 
     # --- transitions ------------------------------------------------------------------------------
 

@@ -15,7 +15,7 @@ from msgspec.json import decode
 
 from mistakebound.core.faults import BadLog
 from mistakebound.core.ledger.entries import Parked, Shared, Waiting
-from mistakebound.core.ledger.label_outcomes import effect_of
+from mistakebound.core.ledger.label_outcomes import OF_EXAMPLES, OF_LABELS
 from mistakebound.core.ledger.ledger import Ledger
 from mistakebound.core.ledger.offset_set import OffsetSet
 from mistakebound.core.messages.labels import Carried
@@ -31,8 +31,8 @@ from mistakebound.core.messages.tallies import zero
 from mistakebound.core.records import Position, Record
 
 NEAR, NEAR_MS = 256, 1_000
-"""OffsetSet and stream time. Predictions that lie so near share a floor, hardly older than they are: a number of its
-own would take 32 bytes of each entry."""
+"""Offsets, and ms of stream time. Predictions within both share one floor object, hardly lower than their own offset: a
+number of its own would take 32 bytes of each entry."""
 
 
 def read_recovery_point(position: Position) -> RecoveryPoint:
@@ -129,15 +129,15 @@ _ONLY = "only the worker may write this topic"
 
 
 def _apply(
-    decision: Decision,
-    offset: Shared,
-    ledger: Ledger,
-    resolved: OffsetSet,
-    parked: dict[int, Parked],
+    decision: Decision, offset: Shared, ledger: Ledger, resolved: OffsetSet, parked: dict[int, Parked]
 ) -> None:
-    """Do what the table says. Raises BadLog."""
-    effect = effect_of(decision)
+    """Do what the table says. Raises BadLog for a decision that the worker never writes."""
     record_id, label, label_offset = decision.id, decision.label, decision.label_offset
+    effect = (OF_EXAMPLES if label_offset is None else OF_LABELS).get(decision.outcome)
+    if effect is None:
+        raise BadLog(f"{decision} is not one that the worker makes")
+    if effect.needs is not None and None in effect.needs(decision):
+        raise BadLog(f"{decision} lacks what such a decision has")
     if effect.parks:
         assert record_id is not None
         assert label_offset is not None

@@ -54,6 +54,5 @@ class Tallies(Struct):
 def zero() -> Tally:
     """Nothing counted yet."""
     return Tally(
-        dict.fromkeys(("consumed", *EXAMPLE_OUTCOMES), 0),
-        dict.fromkeys(("consumed", *LABEL_OUTCOMES), 0),
+        dict.fromkeys(("consumed", *EXAMPLE_OUTCOMES), 0), dict.fromkeys(("consumed", *LABEL_OUTCOMES), 0)
     )

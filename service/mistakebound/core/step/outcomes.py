@@ -10,7 +10,7 @@ from mistakebound.core.records import Outgoing
 MOST_PARTS = 10**9
 
 
-def written(
+def write_outcomes(
     partition: int,
     model: Version,
     decisions: list[Decision],

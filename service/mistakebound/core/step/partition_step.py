@@ -13,17 +13,17 @@ from msgspec.structs import replace
 from mistakebound.core.faults import BadRecord
 from mistakebound.core.learners import Score
 from mistakebound.core.ledger.entries import Waiting
-from mistakebound.core.ledger.label_outcomes import OUTCOMES, Known
+from mistakebound.core.ledger.label_outcomes import OUTCOMES
 from mistakebound.core.messages.dead_letters import dead_letter
 from mistakebound.core.messages.features import Features
 from mistakebound.core.messages.labels import Carried, spelled
 from mistakebound.core.messages.schema import Decision, Prediction, Update, Version, encode
-from mistakebound.core.records import Outgoing, Position, Record, Stream, TopicPartition
+from mistakebound.core.records import Outgoing, Position, Record, TopicPartition
 from mistakebound.core.step.counting import Counting, StepCounts
 from mistakebound.core.step.explain import Explaining
 from mistakebound.core.step.merge import Merge
-from mistakebound.core.step.open_classes import with_one_more
-from mistakebound.core.step.outcomes import written
+from mistakebound.core.step.open_classes import add_class
+from mistakebound.core.step.outcomes import write_outcomes
 from mistakebound.core.step.sizes import Sizes
 from mistakebound.core.step.state import State
 from mistakebound.settings import LabelValue
@@ -113,13 +113,14 @@ class PartitionStep:
         """Add this partition step's records to the step's, `outcomes` last; returns where the partition stands."""
         ledger, recovery_point = self.ledger, self.ledger.recovery_point()
         self.counting.close(self.decisions, sum(self.order[0::2]), sum(self.order[1::2]))
-        streams: tuple[Stream, Stream] = ("examples", "labels")
-        for stream, newest in zip(streams, self.newest, strict=True):
-            if newest >= self.counts.newest.get(stream, 0):
-                self.counts.newest[stream] = newest
+        newest, (examples, labels) = self.counts.newest, self.newest
+        if examples >= newest.get("examples", 0):
+            newest["examples"] = examples
+        if labels >= newest.get("labels", 0):
+            newest["labels"] = labels
         outputs += self.outputs
         self.counts.explained_mistakes += self.explaining.explained
-        outputs += written(
+        outputs += write_outcomes(
             self.partition,
             self.began_with,
             self.decisions,
@@ -206,7 +207,11 @@ class PartitionStep:
     def _label(self, record: Record, offset: int, time_ms: int) -> None:
         ledger = self.ledger
         record_id, label, carried = self.reader.label(record)
-        new_class = self._must_be_few(label)
+        new_class = None
+        if not self.model.classes:  # any text is one; refused before it is parked or applied, never after
+            new_class = add_class(
+                label, self.tallies.life.actual, ledger.parked_classes, self.state.settings.labels.max_classes
+            )
         if carried is not None:  # checked whether or not it is needed: what a record is worth is its own
             self.model.features(carried.features)
             self.sizes.check_carried(carried.features)
@@ -218,44 +223,35 @@ class PartitionStep:
                 self.counts.label_delays.append(max(0, time_ms - waiting.at) / 1000)
             self._apply(waiting, offset, label)
             return
-        self._settle(ledger.known(record_id, label), record_id, offset, label, carried)
-
-    def _settle(
-        self, known: Known, record_id: str, offset: int, label: LabelValue, carried: Carried | None
-    ) -> None:
-        """What becomes of a label without a waiting example, by the table of outcomes."""
-        outcome = OUTCOMES[known][carried is not None]
-        if outcome == "applied_late":
-            assert carried is not None
-            self._apply_late(record_id, offset, label, carried)
-        elif outcome != "parked":
-            self.decisions.append(Decision(outcome, record_id, None, offset, label))
+        resolved, with_content = ledger.remembered.get(record_id), carried is not None
+        earlier = resolved or ledger.parked.get(record_id)
+        if earlier is None:
+            outcome = OUTCOMES["unknown"][with_content]
+        elif resolved is not None and resolved.label is None:
+            outcome = OUTCOMES["given up"][with_content]
         else:
-            ledger = self.ledger
-            ledger.park(record_id, offset, label, carried)
-            features: Raw | UnsetType = UNSET
-            if carried is not None:
-                features = Raw(carried.features)
-                self.bytes += len(carried.features)
-            predicted = None if carried is None else carried.predicted
-            self.decisions.append(
-                Decision("parked", record_id, None, offset, label, predicted, ledger.stream_time, features)
-            )
-            surplus = ledger.surplus_label()
-            if surplus is not None:
-                self._unpark(surplus.id)
+            outcome = OUTCOMES["same label" if earlier.label == label else "other label"][with_content]
+        if outcome == "parked":
+            self._park(record_id, offset, label, carried)
+        elif outcome == "applied_late" and carried is not None:
+            self._apply_late(record_id, offset, label, carried)
+        else:
+            self.decisions.append(Decision(outcome, record_id, None, offset, label))
 
-    def _must_be_few(self, label: LabelValue) -> tuple[int, int] | None:
-        """Of a label of a new open class: how many there are with it, and the bytes of their names.
-
-        Raises BadRecord for one too many; once it is parked or applied it counts, and is never refused.
-        """
-        if self.model.classes:
-            return None
-        name, applied, parked = spelled(label), self.tallies.life.actual, self.ledger.parked_classes
-        if name in applied or name in parked:
-            return None
-        return with_one_more(name, applied, parked, self.state.settings.labels.max_classes)
+    def _park(self, record_id: str, offset: int, label: LabelValue, carried: Carried | None) -> None:
+        """The label waits for its example; the oldest one waits no longer where that makes one too many."""
+        ledger, predicted = self.ledger, None if carried is None else carried.predicted
+        features: Raw | UnsetType = UNSET
+        ledger.park(record_id, offset, label, carried)
+        if carried is not None:
+            features = Raw(carried.features)
+            self.bytes += len(carried.features)
+        self.decisions.append(
+            Decision("parked", record_id, None, offset, label, predicted, ledger.stream_time, features)
+        )
+        surplus = ledger.surplus_label()
+        if surplus is not None:
+            self._unpark(surplus.id)
 
     def _apply(self, entry: Waiting, label_offset: int, label: LabelValue) -> None:
         self._judge(entry, label)
@@ -277,10 +273,7 @@ class PartitionStep:
         """Count what was published, learn if that is due, and resolve the id."""
         model, ledger = self.model, self.ledger
         mistaken = self.counting.judged(
-            label,
-            entry.predicted,
-            of_epoch=entry.epoch == model.epoch,
-            outstanding=len(ledger.waiting),
+            label, entry.predicted, of_epoch=entry.epoch == model.epoch, outstanding=len(ledger.waiting)
         )
         ledger.resolve(entry.id, label)
         if mistaken:
@@ -332,17 +325,21 @@ class PartitionStep:
     def _unpark(self, record_id: str) -> None:
         """No example came for a parked label, and it may wait no longer."""
         entry = self.ledger.unpark(record_id)
-        self._settle("never came", entry.id, entry.offset, entry.label, entry.carried)
+        outcome = OUTCOMES["never came"][entry.carried is not None]
+        if outcome == "applied_late" and entry.carried is not None:
+            self._apply_late(entry.id, entry.offset, entry.label, entry.carried)
+        else:
+            self.decisions.append(Decision(outcome, entry.id, None, entry.offset, entry.label))
 
     # --- both -------------------------------------------------------------------------------------
 
     def _invalid(self, record: Record, fault: BadRecord) -> None:
-        stream: Stream = "labels" if record.topic == "labels" else "examples"
-        if stream == "labels":
+        if record.topic == "labels":
             self.decisions.append(Decision("invalid", None, None, record.offset))
+            self.counts.rejected["labels", fault.reason] += 1
         else:
             self.decisions.append(Decision("invalid", None, record.offset))
-        self.counts.rejected[stream, fault.reason] += 1
+            self.counts.rejected["examples", fault.reason] += 1
         self._write(dead_letter(record, fault, self.state.limits.dead_letters))
 
 
