@@ -31,7 +31,7 @@ def audit(
 ) -> Findings:
     """Audit every partition, and the checkpoints: (name, how to read it), which may raise BadSnapshot.
 
-    `progress` is told a partition and the offset of its `outcomes` reached.
+    `progress` is called with a partition and the offset of its `outcomes` reached.
     """
     epochs = check_chain(source, findings)
     ledgers = Ledgers()

@@ -21,28 +21,28 @@ def score_of(prediction: Prediction) -> Score | None:
     return None if prediction.scores is UNSET else prediction.scores
 
 
-def same_score(told: Score | None, made: Score, *, ulps: int = 0) -> bool:
+def same_score(recorded: Score | None, made: Score, *, ulps: int = 0) -> bool:
     """Equal to the bit, or within so many units in the last place."""
-    if isinstance(told, float) and isinstance(made, float):
-        return _same(told, made, ulps)
-    if isinstance(told, list) and isinstance(made, list) and len(told) == len(made):
-        return all(_same(one, other, ulps) for one, other in zip(told, made, strict=True))
+    if isinstance(recorded, float) and isinstance(made, float):
+        return _same(recorded, made, ulps)
+    if isinstance(recorded, list) and isinstance(made, list) and len(recorded) == len(made):
+        return all(_same(one, other, ulps) for one, other in zip(recorded, made, strict=True))
     return False
 
 
-def _same(told: float, made: float, ulps: int) -> bool:
-    if pack("<d", told) == pack("<d", made):
+def _same(recorded: float, made: float, ulps: int) -> bool:
+    if pack("<d", recorded) == pack("<d", made):
         return True
-    if not ulps or not (isfinite(told) and isfinite(made)):
+    if not ulps or not (isfinite(recorded) and isfinite(made)):
         return False
-    return abs(told - made) <= ulps * ulp(max(abs(told), abs(made)))
+    return abs(recorded - made) <= ulps * ulp(max(abs(recorded), abs(made)))
 
 
-def differing(told: Struct, made: Struct, *, leave: tuple[str, ...] = ()) -> str:
+def differing(recorded: Struct, made: Struct, *, leave: tuple[str, ...] = ()) -> str:
     """`field is X, should be Y` for every field that differs; empty where none does."""
     found = []
     for field in made.__struct_fields__:
-        one, other = getattr(told, field), getattr(made, field)
+        one, other = getattr(recorded, field), getattr(made, field)
         if field in leave or (shown(one) == shown(other) and type(one) is type(other)):
             continue
         found.append(f"{field} is {_brief(shown(one))}, should be {_brief(shown(other))}")

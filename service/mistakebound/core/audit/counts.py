@@ -67,10 +67,10 @@ class Counts:
         self.life.updates += 1
         self.epoch.updates += 1
 
-    def differences(self, told: Tallies) -> dict[str, tuple[Any, Any]]:
-        """Path -> (told, counted) where they differ."""
+    def differences(self, recorded: Tallies) -> dict[str, tuple[Any, Any]]:
+        """Path -> (recorded, counted) where they differ."""
         mine = dict(_flat("", msgspec.to_builtins(Tallies(self.life, self.epoch))))
-        theirs = dict(_flat("", msgspec.to_builtins(told)))
+        theirs = dict(_flat("", msgspec.to_builtins(recorded)))
         return {
             path: (theirs.get(path), mine.get(path))
             for path in sorted({*mine, *theirs})

@@ -1,25 +1,20 @@
 """Labels and decisions of one partition: what each came to, and the update that it caused, or not."""
 
-from typing import TYPE_CHECKING
-
 from msgspec import UNSET, Raw
 
 from mistakebound.core.audit.compare import ULPS, differing, same_score, shown
 from mistakebound.core.audit.counts import Counts, name_of
+from mistakebound.core.audit.dead_letters import DeadLetters
 from mistakebound.core.audit.findings import Findings
 from mistakebound.core.audit.partition_steps import RecordedStep
 from mistakebound.core.audit.reference_ledger import ReferenceLedger, Waiting
 from mistakebound.core.audit.replica import Replica
-from mistakebound.core.audit.source import place
 from mistakebound.core.faults import BadRecord
 from mistakebound.core.messages.features import Features
 from mistakebound.core.messages.inputs import CLASS_NAMES_BYTES
 from mistakebound.core.messages.schema import Decision, Update, encode
 from mistakebound.core.records import Record
 from mistakebound.settings import LabelValue, Settings
-
-if TYPE_CHECKING:
-    from mistakebound.core.audit.examples import Examples
 
 
 class Labels:
@@ -32,10 +27,12 @@ class Labels:
         settings: Settings,
         ledger: ReferenceLedger,
         counts: Counts,
+        dead_letters: DeadLetters,
         findings: Findings,
     ) -> None:
         self.replica, self.partition, self.ledger, self.counts = replica, partition, ledger, counts
-        self.settings, self._findings, self._model = settings, findings, replica.model
+        self.settings, self._model = settings, replica.model
+        self._dead_letters, self._findings = dead_letters, findings
         self._recorded: list[tuple[Decision, int]] = []
         self._cursor = 0
 
@@ -59,31 +56,31 @@ class Labels:
 
     def decided(self, made: Decision) -> None:
         """Compare a decision with the one recorded at its place."""
-        told, offset = self._recorded[self._cursor] if self.undecided() else (None, self._last)
+        recorded, offset = self._recorded[self._cursor] if self.undecided() else (None, self._last)
         self._cursor += 1
         self.counts.decided(made)
         self._findings.check(
             "decisions",
             f"outcomes-{self.partition} offset {offset}",
-            told is not None and not differing(told, made),
-            lambda: f"decision {shown(told)} should be {shown(made)}",
+            recorded is not None and not differing(recorded, made),
+            lambda: f"decision {shown(recorded)} should be {shown(made)}",
         )
         self._point()
 
     def end(self) -> None:
         """Whatever is left was decided by nobody."""
-        for told, offset in self._recorded[self._cursor :]:
+        for recorded, offset in self._recorded[self._cursor :]:
             self._findings.check(
                 "decisions",
                 f"outcomes-{self.partition} offset {offset}",
                 False,
-                f"decision {shown(told)} follows from nothing",
+                f"decision {shown(recorded)} follows from nothing",
             )
         self._cursor = len(self._recorded)
 
     # --- labels -----------------------------------------------------------------------------------
 
-    def take(self, record: Record, examples: "Examples") -> None:
+    def take(self, record: Record) -> None:
         """A label record was consumed."""
         self.ledger.newest_label = record.offset
         try:
@@ -92,9 +89,9 @@ class Labels:
             if carried is not None:
                 self._model.features(carried.features)
             if carried is not None or new_class:
-                examples.fits(record, self.recorded())
+                self._dead_letters.check_fits(record, self.recorded())
         except BadRecord as fault:
-            examples.dead(record, fault.reason)
+            self._dead_letters.expect(record, fault.reason)
             self.decided(Decision("invalid", None, None, record.offset))
             return
         made = self.ledger.label(record_id, record.offset, label, carried)
@@ -204,7 +201,7 @@ class Labels:
         if due is None:
             self._findings.check(
                 "labels without update",
-                f"updates-{self.partition}" if found is None else place(found[0]),
+                f"updates-{self.partition}" if found is None else found[0].location,
                 not its_own,
                 lambda: f"an update for {entry.id!r}, label {shown(label)}, where the model does not err",
             )
@@ -216,16 +213,14 @@ class Labels:
                 f"no update {due.n} for {entry.id!r}, label {shown(label)}, where one was due",
             )
         else:
-            record, told = found
+            record, recorded = found
             ulps = ULPS if self._model.kind.rounds(self.settings.learner) else 0
-            leave = ("amount",) if same_score(told.amount, due.amount, ulps=ulps) else ()
+            leave = ("amount",) if same_score(recorded.amount, due.amount, ulps=ulps) else ()
             clocked = self._model.learner.averaged
-            wrong = differing(told, due, leave=leave if clocked else (*leave, "clock"))
-            if not clocked and told.clock[self.partition] != due.clock[self.partition]:
-                wrong += (
-                    f"; clock is {told.clock}, entry {self.partition} should be {due.clock[self.partition]}"
-                )
-            self._findings.check("updates", place(record), not wrong, wrong)
+            wrong = differing(recorded, due, leave=leave if clocked else (*leave, "clock"))
+            if not clocked and recorded.clock[self.partition] != due.clock[self.partition]:
+                wrong += f"; clock is {recorded.clock}, entry {self.partition} should be {due.clock[self.partition]}"
+            self._findings.check("updates", record.location, not wrong, wrong)
         if its_own:
             self._fold()
 
@@ -239,26 +234,29 @@ class Labels:
     def _drop_strangers(self, at_hand: tuple[bool, int, str]) -> None:
         """Updates of examples that do not wait, and are not the one at hand, are due to nothing."""
         while (found := self.replica.peek(self.partition)) is not None:
-            told = found[1]
-            if _cause(told)[:2] == at_hand[:2] or self._its_turn_may_come(told):
+            recorded = found[1]
+            if _cause(recorded)[:2] == at_hand[:2] or self._its_turn_may_come(recorded):
                 return
             self._stranger(*found)
 
-    def _its_turn_may_come(self, told: Update) -> bool:
+    def _its_turn_may_come(self, recorded: Update) -> bool:
         """Whether its example waits, or its late label, or either may still be consumed."""
-        if told.late:
-            early = self.ledger.parked.get(told.id)
-            return told.source > self.ledger.newest_label or (
-                early is not None and early.offset == told.source
+        if recorded.late:
+            early = self.ledger.parked.get(recorded.id)
+            return recorded.source > self.ledger.newest_label or (
+                early is not None and early.offset == recorded.source
             )
-        waiting = self.ledger.waiting.get(told.id)
-        return told.source > self.ledger.newest_source or (
-            waiting is not None and waiting.source == told.source
+        waiting = self.ledger.waiting.get(recorded.id)
+        return recorded.source > self.ledger.newest_source or (
+            waiting is not None and waiting.source == recorded.source
         )
 
-    def _stranger(self, record: Record, told: Update) -> None:
+    def _stranger(self, record: Record, recorded: Update) -> None:
         self._findings.check(
-            "updates", place(record), False, f"update {told.n} for {told.id!r} follows from no label"
+            "updates",
+            record.location,
+            False,
+            f"update {recorded.n} for {recorded.id!r} follows from no label",
         )
         self._fold()
 

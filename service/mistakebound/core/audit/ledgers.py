@@ -59,17 +59,17 @@ def _differences(frozen: LedgerSnapshot, ledger: ReferenceLedger, counts: Counts
     waiting = [
         (e.id, e.source, e.at, e.predicted, e.epoch, e.features, e.updates) for e in ledger.waiting.values()
     ]
-    told = [(e.id, e.source, e.at, e.predicted, e.epoch, e.features, e.updates) for e in frozen.waiting]
-    if told != waiting:
-        wrong.append(_first("waiting examples", told, waiting))
+    recorded = [(e.id, e.source, e.at, e.predicted, e.epoch, e.features, e.updates) for e in frozen.waiting]
+    if recorded != waiting:
+        wrong.append(_first("waiting examples", recorded, waiting))
     parked = [(e.id, e.offset, e.label, e.at, e.carried) for e in ledger.parked.values()]
-    told_parked = [(e.id, e.offset, e.label, e.at, e.carried) for e in frozen.parked]
-    if told_parked != parked:
-        wrong.append(_first("parked labels", told_parked, parked))
-    closed = [(record_id, entry.label) for record_id, entry in ledger.remembered.items()]
-    told_closed = [(e.id, e.label) for e in frozen.remembered]
-    if told_closed != closed:
-        wrong.append(_first("remembered ids", told_closed, closed))
+    recorded_parked = [(e.id, e.offset, e.label, e.at, e.carried) for e in frozen.parked]
+    if recorded_parked != parked:
+        wrong.append(_first("parked labels", recorded_parked, parked))
+    remembered = [(record_id, entry.label) for record_id, entry in ledger.remembered.items()]
+    recorded_ids = [(e.id, e.label) for e in frozen.remembered]
+    if recorded_ids != remembered:
+        wrong.append(_first("remembered ids", recorded_ids, remembered))
     if frozen.stream_time != ledger.now:
         wrong.append(f"stream time is {frozen.stream_time}, should be {ledger.now}")
     differences = counts.differences(frozen.tallies)
@@ -77,8 +77,8 @@ def _differences(frozen: LedgerSnapshot, ledger: ReferenceLedger, counts: Counts
     return wrong
 
 
-def _first(what: str, told: Sequence[object], made: Sequence[object]) -> str:
-    if len(told) != len(made):
-        return f"{len(told)} {what}, should be {len(made)}"
-    one, other = next((a, b) for a, b in zip(told, made, strict=True) if a != b)
+def _first(what: str, recorded: Sequence[object], made: Sequence[object]) -> str:
+    if len(recorded) != len(made):
+        return f"{len(recorded)} {what}, should be {len(made)}"
+    one, other = next((a, b) for a, b in zip(recorded, made, strict=True) if a != b)
     return f"{what}: {str(one)[:80]} should be {str(other)[:80]}"

@@ -4,7 +4,6 @@ from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from mistakebound.core.audit.findings import Findings
-from mistakebound.core.audit.source import place
 from mistakebound.core.messages.schema import (
     Decision,
     Inputs,
@@ -40,7 +39,7 @@ def recorded_steps(records: Iterable[Record], findings: Findings) -> Iterator[Re
         whole = part.part == len(parts) and (not parts or part.model == parts[0][1].model)
         if not findings.check(
             "steps",
-            place(record),
+            record.location,
             whole,
             lambda part=part: f"part {part.part} continues no partition step",  # type: ignore[misc]
         ):
@@ -51,14 +50,14 @@ def recorded_steps(records: Iterable[Record], findings: Findings) -> Iterator[Re
             continue
         if findings.check(
             "steps",
-            place(record),
+            record.location,
             None not in last,
             "its last part lacks order, at, inputs, marks or tallies",
         ):
             yield _whole(parts)
         parts = []
     if parts:
-        findings.check("steps", place(parts[-1][0]), False, "the last partition step has no last part")
+        findings.check("steps", parts[-1][0].location, False, "the last partition step has no last part")
 
 
 def _whole(parts: list[tuple[Record, Outcomes]]) -> RecordedStep:

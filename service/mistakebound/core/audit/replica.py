@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from mistakebound.core.audit.source import Ahead, Source, place
+from mistakebound.core.audit.source import Ahead, Source
 from mistakebound.core.faults import BadLog, BadRecord
 from mistakebound.core.learners import KINDS
 from mistakebound.core.learners.requirements import unmet
@@ -27,7 +27,7 @@ def settings_of(epoch: Epoch, messages: MessageSettings) -> Settings:
 
 
 class Replica:
-    """One model that folds each partition of `updates` up to the number it is told, and never goes back."""
+    """One model that folds each partition of `updates` up to the number asked for, and never goes back."""
 
     def __init__(self, source: Source, settings: Settings, number: int, epochs: Mapping[int, Epoch]) -> None:
         """Epoch `number`, before its first update. Raises BadLog."""
@@ -68,7 +68,7 @@ class Replica:
             return None
         size = self.model.partitions
         if message.epoch != self.number or len(message.clock) != size or len(message.model.updates) != size:
-            raise BadLog(f"{place(record)} is no update of epoch {self.number} of {size} partitions")
+            raise BadLog(f"{record.location} is no update of epoch {self.number} of {size} partitions")
         return message
 
     def peek(self, partition: int) -> tuple[Record, Update] | None:
@@ -95,7 +95,7 @@ class Replica:
         try:
             self.model.follow(partition, update)
         except BadRecord as error:
-            raise BadLog(f"{place(record)}: its features cannot be learned from ({error})") from None
+            raise BadLog(f"{record.location}: its features cannot be learned from ({error})") from None
 
     def reach(self, partition: int, updates: int) -> bool:
         """Fold up to this number of updates of the partition; whether the log has so many."""

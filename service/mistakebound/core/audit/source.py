@@ -44,8 +44,3 @@ class Ahead:
         """Consume the next record."""
         taken, self._next = self.peek(), None
         return taken
-
-
-def place(record: Record) -> str:
-    """Where a record is, as findings name it."""
-    return f"{record.topic}-{record.partition} offset {record.offset}"

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping
 
 from mistakebound.core.audit.counts import Counts
+from mistakebound.core.audit.dead_letters import DeadLetters
 from mistakebound.core.audit.examples import Examples
 from mistakebound.core.audit.findings import Findings
 from mistakebound.core.audit.labels import Labels
@@ -37,6 +38,7 @@ class Walk:
     ) -> None:
         self._source, self._partition, self._epochs, self._messages = source, partition, epochs, messages
         self._ledgers, self._findings, self._progress = ledgers, findings, progress
+        self._dead_letters = DeadLetters(source, partition, findings)
         self._inputs = {topic: Ahead(source.read(topic, partition)) for topic in INPUTS}
         self._next: dict[str, int | None] = {"examples": None, "labels": None}
         self._replica: Replica | None = None
@@ -45,7 +47,7 @@ class Walk:
         self.labels: Labels
         self.examples: Examples
         self._last_offset = -1
-        self._told_apart: dict[str, tuple[object, object]] = {}
+        self._known_differences: dict[str, tuple[object, object]] = {}
 
     def run(self) -> None:
         """Walk to the end of `outcomes`."""
@@ -92,14 +94,14 @@ class Walk:
         """Set the clock to the recorded one; its own entry is the labels applied in the epoch."""
         assert self._replica is not None
         model, p = self._replica.model, self._partition
-        own, told = self.counts.epoch.judged, step.model.clock
+        own, recorded = self.counts.epoch.judged, step.model.clock
         if model.learner.averaged:
-            holds = told is not None and len(told) == model.partitions and told[p] == own
+            holds = recorded is not None and len(recorded) == model.partitions and recorded[p] == own
             self._findings.check(
-                "step versions", where, holds, lambda: f"its clock is {told}; entry {p} should be {own}"
+                "step versions", where, holds, lambda: f"its clock is {recorded}; entry {p} should be {own}"
             )
-            if told is not None and len(told) == model.partitions:
-                model.clock = list(told)
+            if recorded is not None and len(recorded) == model.partitions:
+                model.clock = list(recorded)
         model.clock[p] = own
 
     def _begin_epoch(self, step: RecordedStep) -> None:
@@ -113,9 +115,13 @@ class Walk:
         else:
             self.labels.unexplained(None)
         self._pass_epochs(0 if old is None else old.number, number)
-        self.labels = Labels(self._replica, p, settings, self.ledger, self.counts, self._findings)
+        self.labels = Labels(
+            self._replica, p, settings, self.ledger, self.counts, self._dead_letters, self._findings
+        )
         if old is None:
-            self.examples = Examples(self._source, self._replica, p, self.labels, self._findings)
+            self.examples = Examples(
+                self._source, self._replica, p, self.labels, self._dead_letters, self._findings
+            )
         else:
             self.examples.begin_epoch(self._replica, self.labels)
 
@@ -135,8 +141,8 @@ class Walk:
     # --- its records ------------------------------------------------------------------------------
 
     def _take(self, step: RecordedStep) -> None:
-        for place, count in enumerate(step.order):
-            topic = INPUTS[place % 2]
+        for run, count in enumerate(step.order):
+            topic = INPUTS[run % 2]
             for _ in range(count):
                 record = self._inputs[topic].take()
                 if record is None:
@@ -154,7 +160,7 @@ class Walk:
             self.labels.ended(due)
         self.counts.consumed(record.topic)
         if record.topic == "labels":
-            self.labels.take(record, self.examples)
+            self.labels.take(record)
         else:
             self.examples.take(record)
         while (surplus := self.ledger.next_surplus()) is not None:
@@ -184,31 +190,31 @@ class Walk:
         self._findings.check(
             "tallies",
             where,
-            not differences or differences == self._told_apart,
+            not differences or differences == self._known_differences,
             lambda: "; ".join(
                 f"{name} is {one}, should be {two}" for name, (one, two) in differences.items()
             ),
         )
-        self._told_apart = differences
+        self._known_differences = differences
         nexts: tuple[tuple[Topic, int], ...] = (
             ("examples", step.inputs.examples),
             ("labels", step.inputs.labels),
         )
         wrong = [
-            f"the next {topic} offset is {told}, should be {self._next[topic]}"
-            for topic, told in nexts
-            if not self._is_next(topic, told)
+            f"the next {topic} offset is {recorded}, should be {self._next[topic]}"
+            for topic, recorded in nexts
+            if not self._is_next(topic, recorded)
         ]
         wrong += self._recovery_point(step)
         self._findings.check("committed positions", where, not wrong, "; ".join(wrong))
         self._look_at_ledgers(step.model.epoch, step.last_offset)
 
-    def _is_next(self, topic: Topic, told: int) -> bool:
+    def _is_next(self, topic: Topic, recorded: int) -> bool:
         known = self._next[topic]
         if known is not None:
-            return told == known
+            return recorded == known
         head = self._inputs[topic].peek()
-        return head is None or told <= head.offset
+        return head is None or recorded <= head.offset
 
     def _recovery_point(self, step: RecordedStep) -> list[str]:
         """What a rebuild from this recovery point would miss. Lower is always safe, except for `source`."""
