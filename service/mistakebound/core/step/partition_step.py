@@ -19,8 +19,9 @@ from mistakebound.core.messages.features import Features
 from mistakebound.core.messages.labels import Carried, spelled
 from mistakebound.core.messages.schema import Decision, Prediction, Update, Version, encode
 from mistakebound.core.records import Outgoing, Position, Record, TopicPartition
-from mistakebound.core.step.counting import Counting, StepCounts
+from mistakebound.core.step.counting import Counting
 from mistakebound.core.step.explain import Explaining
+from mistakebound.core.step.facts import StepFacts
 from mistakebound.core.step.merge import Merge
 from mistakebound.core.step.open_classes import add_class
 from mistakebound.core.step.outcomes import write_outcomes
@@ -49,8 +50,8 @@ class _Due(NamedTuple):
 class PartitionStep:
     """One partition's share of a step."""
 
-    def __init__(self, state: State, partition: int, counts: StepCounts, explain: int = 0) -> None:
-        self.state, self.partition, self.counts = state, partition, counts
+    def __init__(self, state: State, partition: int, facts: StepFacts, explain: int = 0) -> None:
+        self.state, self.partition, self.facts = state, partition, facts
         self.model, self.ledger = state.model, state.ledgers[partition]
         self.reader = state.model.reader
         self.negative = state.model.classes[1] if len(state.model.classes) == 2 else None
@@ -68,7 +69,7 @@ class PartitionStep:
         """To be written so far; small decisions aside, whose number the allowance limits."""
         self.ledger.begin()
         self.tallies = self.ledger.tallies
-        self.counting = Counting(self.tallies, counts, self.negative)
+        self.counting = Counting(self.tallies, facts, self.negative)
         self.sizes = Sizes(state.model, state.limits)
         self.issued = state.settings.learner.delay_policy == "issued"
 
@@ -113,13 +114,13 @@ class PartitionStep:
         """Add this partition step's records to the step's, `outcomes` last; returns where the partition stands."""
         ledger, recovery_point = self.ledger, self.ledger.recovery_point()
         self.counting.close(self.decisions, sum(self.order[0::2]), sum(self.order[1::2]))
-        newest, (examples, labels) = self.counts.newest, self.newest
+        newest, (examples, labels) = self.facts.newest_record_ms, self.newest
         if examples >= newest.get("examples", 0):
             newest["examples"] = examples
         if labels >= newest.get("labels", 0):
             newest["labels"] = labels
         outputs += self.outputs
-        self.counts.explained_mistakes += self.explaining.explained
+        self.facts.explained_mistakes += self.explaining.explained
         outputs += write_outcomes(
             self.partition,
             self.began_with,
@@ -190,10 +191,10 @@ class PartitionStep:
         )
         ledger.wait(entry)
         if predicted is not None:
-            self.counts.predicted[spelled(predicted)] += 1
-        self.counts.margins.append(confidence(score))
+            self.facts.predicted[spelled(predicted)] += 1
+        self.facts.margins.append(confidence(score))
         if time_ms >= 0:
-            self.counts.predicted_record_ms.append(time_ms)
+            self.facts.predicted_record_ms.append(time_ms)
         if record_id in ledger.parked:
             early = ledger.unpark(record_id)
             self._apply(entry, early.offset, early.label)
@@ -220,7 +221,7 @@ class PartitionStep:
         waiting = ledger.waiting.get(record_id)
         if waiting is not None:  # as `OUTCOMES` has it; asked here, as nearly every label ends so
             if time_ms >= 0:
-                self.counts.label_delays.append(max(0, time_ms - waiting.at) / 1000)
+                self.facts.label_delays_seconds.append(max(0, time_ms - waiting.at) / 1000)
             self._apply(waiting, offset, label)
             return
         resolved, with_content = ledger.remembered.get(record_id), carried is not None
@@ -336,10 +337,10 @@ class PartitionStep:
     def _invalid(self, record: Record, fault: BadRecord) -> None:
         if record.topic == "labels":
             self.decisions.append(Decision("invalid", None, None, record.offset))
-            self.counts.rejected["labels", fault.reason] += 1
+            self.facts.rejected["labels", fault.reason] += 1
         else:
             self.decisions.append(Decision("invalid", None, record.offset))
-            self.counts.rejected["examples", fault.reason] += 1
+            self.facts.rejected["examples", fault.reason] += 1
         self._write(dead_letter(record, fault, self.state.limits.dead_letters))
 
 
