@@ -1,4 +1,4 @@
-"""What becomes of a label, and what every recorded decision does to a ledger: two tables, each read in one place.
+"""What becomes of a label, and what every recorded decision does to a ledger: two tables, each read in one module.
 
 1. `OUTCOMES`: (what is known of the label's id) x (whether the label brings content of its own) -> outcome. The
    partition step decides by it, once, and writes the decision down.
@@ -18,7 +18,7 @@ from mistakebound.core.messages.schema import Decision
 
 Known = Literal["waiting", "given up", "same label", "other label", "unknown", "never came"]
 """What is known of a label's id. `given up`: its example expired or was evicted; `same label`, `other label`: an earlier
-one was applied or is parked; `never came`: the label itself was parked, and may wait no longer for its example."""
+label was applied or is parked; `never came`: the label itself was parked, and may wait no longer for its example."""
 
 LabelDecision = Literal["applied", "applied_late", "duplicate", "conflict", "expired", "unmatched", "parked"]
 

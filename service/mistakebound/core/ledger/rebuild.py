@@ -1,11 +1,11 @@
-"""Positions and logs to the same state: what a worker held, read back from what it wrote.
+"""Read back from positions and logs the state that a worker held.
 
-Nothing is inferred. Predictions say who waits, recorded decisions say what became of it; both are
+Nothing is inferred. Predictions say which examples wait, recorded decisions say what became of them; both are
 applied in log order to an empty ledger, or to one from a checkpoint. Reading from further back than
 needed is always safe: an entry leaves by its own offset, and memory is first-in first-out.
 
-`outcomes` come first: of an example that is resolved no more is noted than that its offset is, in one bit, and its
-prediction is then passed over undecoded. So no more is ever held than in the end.
+`outcomes` are read first. Of a resolved example only its offset is noted, in one bit, and its prediction is then
+skipped undecoded, so that never more is held than in the end.
 """
 
 from collections.abc import Iterable
@@ -57,9 +57,9 @@ def rebuild(
 ) -> Ledger:
     """Bring `ledger` (empty, or a checkpoint's) to the committed position.
 
-    `predictions` from the recovery point (or the checkpoint's end) on and `outcomes` likewise, both to the
-    high watermark, and read once, `outcomes` first; `epoch` is the present one. Raises BadLog when the
-    newest outcomes and the position, or a prediction, disagree.
+    `predictions` and `outcomes` begin at the recovery point (or the checkpoint's end) and go to the high watermark;
+    both are read once, `outcomes` first. `epoch` is the present one. Raises BadLog when the position disagrees
+    with the newest outcomes or with a prediction.
     """
     resolved = OffsetSet()
     parked = {entry.offset: entry for entry in ledger.parked.values()}
@@ -118,7 +118,7 @@ def rebuild(
                 updates,
             )
     waiting = sorted(held.values(), key=lambda entry: entry.source)
-    held.clear()  # of a million examples it takes as much as the ledger is about to
+    held.clear()  # with a million examples it is as large as the ledger will be
     ledger.restore(waiting, parked.values())
     ledger.predictions_end, ledger.outcomes_end = predictions_end, outcomes_end
     ledger.examples_next, ledger.labels_next = position.examples, position.labels
