@@ -11,7 +11,7 @@ from mistakebound.core.learners import Score
 from mistakebound.core.messages.schema import Prediction
 
 ULPS = 4
-"""Scores made with `exp` or a power may be off by so many units in the last place between processors."""
+"""Scores made with `exp` or a power may differ by this many units in the last place between processors."""
 
 
 def score_of(prediction: Prediction) -> Score | None:
@@ -22,7 +22,7 @@ def score_of(prediction: Prediction) -> Score | None:
 
 
 def same_score(recorded: Score | None, made: Score, *, ulps: int = 0) -> bool:
-    """Equal to the bit, or within so many units in the last place."""
+    """Whether they are equal to the bit, or within `ulps` units in the last place."""
     if isinstance(recorded, float) and isinstance(made, float):
         return _same(recorded, made, ulps)
     if isinstance(recorded, list) and isinstance(made, list) and len(recorded) == len(made):
@@ -39,7 +39,7 @@ def _same(recorded: float, made: float, ulps: int) -> bool:
 
 
 def differing(recorded: Struct, made: Struct, *, leave: tuple[str, ...] = ()) -> str:
-    """`field is X, should be Y` for every field that differs; empty where none does."""
+    """`field is X, should be Y` for every field that differs; empty where all are equal."""
     found = []
     for field in made.__struct_fields__:
         one, other = getattr(recorded, field), getattr(made, field)
@@ -50,7 +50,7 @@ def differing(recorded: Struct, made: Struct, *, leave: tuple[str, ...] = ()) ->
 
 
 def shown(value: Any) -> str:
-    """A value as JSON text; equal texts, equal values. JSON copied from a record may hold what is no UTF-8."""
+    """A value as JSON text; equal texts, equal values. JSON copied from a record may hold bytes that are not UTF-8."""
     return "absent" if value is UNSET else msgspec.json.encode(value).decode(errors="backslashreplace")
 
 

@@ -36,12 +36,12 @@ class Examples:
         self.begin_epoch(replica, labels)
 
     def begin_epoch(self, replica: Replica, labels: Labels) -> None:
-        """From now on this model predicts."""
+        """From now on this replica's model predicts."""
         self._model, self._labels = replica.model, labels
         self._tolerant = replica.model.kind.rounds(replica.model.settings.learner)
 
     def next_prediction(self) -> int | None:
-        """Offset of the next prediction that is not accounted for; None where there is none."""
+        """Offset of the next prediction that no example accounts for yet; None at the end."""
         record = self._predictions.peek()
         return None if record is None else record.offset
 
@@ -69,7 +69,7 @@ class Examples:
     # --- predictions ------------------------------------------------------------------------------
 
     def _predict(self, record: Record, record_id: str, raw: bytes, x: Features) -> Waiting:
-        """The example waits with what was published, be it right or wrong: mistakes are counted on that."""
+        """The example waits with what was published, right or wrong: that is what mistakes are counted on."""
         model = self._model
         score = model.score(x)
         made = Prediction(
@@ -106,7 +106,7 @@ class Examples:
         )
 
     def _found(self, source: int) -> tuple[Record, Prediction] | None:
-        """The prediction of this example; those of examples before it are there once too often."""
+        """The recorded prediction of this example; any of an earlier example is a duplicate, or was not due."""
         while (record := self._predictions.peek()) is not None:
             recorded = read_prediction(record)
             if recorded.source > source:
@@ -128,21 +128,22 @@ class Examples:
         self, found: tuple[Record, Prediction], example: Record, made: Prediction
     ) -> tuple[Prediction, int]:
         record, recorded = found
-        score = score_of(made)
+        was, score, wrong = score_of(recorded), score_of(made), []
         assert score is not None
-        wrong = ""
-        if not same_score(score_of(recorded), score):
-            near = self._tolerant and same_score(score_of(recorded), score, ulps=ULPS)
-            if near:
-                self._findings.note(f"scores within {ULPS} units in the last place, not equal to the bit")
-                recorded_score = score_of(recorded)
-                assert recorded_score is not None
-                made = replace(made, prediction=self._model.predict(recorded_score))
-            else:
-                wrong = f"score is {shown(score_of(recorded))}, should be {shown(score)}"
-        more = differing(recorded, made, leave=("score", "scores"))
+        if (
+            was is not None
+            and self._tolerant
+            and not same_score(was, score)
+            and same_score(was, score, ulps=ULPS)
+        ):
+            self._findings.note(f"scores within {ULPS} units in the last place, not equal to the bit")
+            made = replace(made, prediction=self._model.predict(was))
+        elif not same_score(was, score):
+            wrong.append(f"score is {shown(was)}, should be {shown(score)}")
+        if more := differing(recorded, made, leave=("score", "scores")):
+            wrong.append(more)
         if (record.key, record.headers) != (example.key, example.headers):
-            more += "; its key and headers are not the example's"
-        wrong = "; ".join(text for text in (wrong, more) if text)
-        self._findings.check("predictions", record.location, not wrong, f"{recorded.id!r}: {wrong}")
+            wrong.append("its key and headers are not the example's")
+        text = f"{recorded.id!r}: {'; '.join(wrong)}"
+        self._findings.check("predictions", record.location, not wrong, text)
         return recorded, record.offset

@@ -3,7 +3,7 @@
 from msgspec import UNSET, Raw
 
 from mistakebound.core.audit.compare import ULPS, differing, same_score, shown
-from mistakebound.core.audit.counts import Counts, name_of
+from mistakebound.core.audit.counts import Counts
 from mistakebound.core.audit.dead_letters import DeadLetters
 from mistakebound.core.audit.findings import Findings
 from mistakebound.core.audit.partition_steps import RecordedStep
@@ -12,6 +12,7 @@ from mistakebound.core.audit.replica import Replica
 from mistakebound.core.faults import BadRecord
 from mistakebound.core.messages.features import Features
 from mistakebound.core.messages.inputs import CLASS_NAMES_BYTES
+from mistakebound.core.messages.labels import spelled
 from mistakebound.core.messages.schema import Decision, Update, encode
 from mistakebound.core.records import Record
 from mistakebound.settings import LabelValue, Settings
@@ -108,9 +109,9 @@ class Labels:
         A parked label's class counts as soon as an applied one's.
         """
         seen, early = self.counts.life.actual, self.ledger.parked_classes
-        if self._model.classes or name_of(label) in seen or name_of(label) in early:
+        if self._model.classes or spelled(label) in seen or spelled(label) in early:
             return False
-        names = {*seen, *early, name_of(label)}
+        names = {*seen, *early, spelled(label)}
         if len(names) > self.settings.labels.max_classes:
             raise BadRecord("unknown-label", "one class too many")
         if sum(len(encode(name)) for name in names) > CLASS_NAMES_BYTES:

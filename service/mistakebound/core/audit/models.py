@@ -23,12 +23,8 @@ def check_model(
     messages: MessageSettings,
     findings: Findings,
 ) -> None:
-    """Rows to the bit, names, version, positions and epochs."""
-    wrong = [
-        f"epoch {epoch.epoch} is another than in the log"
-        for epoch in found.epochs
-        if epochs.get(epoch.epoch) != epoch
-    ]
+    """Compare rows to the bit, names, version, positions and epochs."""
+    wrong = [f"epoch {e.epoch} is not as in the log" for e in found.epochs if epochs.get(e.epoch) != e]
     if not wrong:
         try:
             wrong = _differences(source, found, epochs, messages)

@@ -28,7 +28,7 @@ class Source(Protocol):
 
 
 class Ahead:
-    """One partition of a topic, with a look at its next record. Reads only when asked, so never too early."""
+    """One partition of a topic, with a look at its next record. It reads only when asked, so never too early."""
 
     def __init__(self, records: Iterator[Record]) -> None:
         self._records = records

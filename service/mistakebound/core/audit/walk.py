@@ -20,10 +20,9 @@ from mistakebound.settings import MessageSettings
 
 
 class Walk:
-    """Walks a partition step by step; `order` says what each partition step consumed, its inputs what that comes to.
+    """Walks a partition step by step: `order` says what each consumed, and the inputs say what that comes to.
 
-    What cannot be gone on from (a consumed record that is not there, a record that nobody can read) ends the
-    walk with a difference.
+    Where it cannot go on (a consumed record is missing, or a record cannot be read) the walk ends with a difference.
     """
 
     def __init__(
@@ -126,7 +125,7 @@ class Walk:
             self.examples.begin_epoch(self._replica, self.labels)
 
     def _pass_epochs(self, after: int, last: int) -> None:
-        """The rules and counts of each epoch that began after one and up to another."""
+        """Take the rules of each epoch after `after` up to `last`, and begin its counts."""
         for number in sorted(self._epochs):
             if after < number <= last:
                 settings = settings_of(self._epochs[number], self._messages)
@@ -167,7 +166,7 @@ class Walk:
             self.labels.decided(surplus)
 
     def _close(self, step: RecordedStep) -> None:
-        """A step may close between expiries, before the record that caused them: `at` is then its time."""
+        """A step may close between expiries, before the record that caused them: `at` is then that record's time."""
         where = f"outcomes-{self._partition} offset {step.last_offset}"
         heads = (ahead.peek() for ahead in self._inputs.values())
         times = {max(self.ledger.now, head.timestamp_ms) for head in heads if head is not None}
@@ -196,14 +195,10 @@ class Walk:
             ),
         )
         self._known_differences = differences
-        nexts: tuple[tuple[Topic, int], ...] = (
-            ("examples", step.inputs.examples),
-            ("labels", step.inputs.labels),
-        )
         wrong = [
             f"the next {topic} offset is {recorded}, should be {self._next[topic]}"
-            for topic, recorded in nexts
-            if not self._is_next(topic, recorded)
+            for topic in INPUTS
+            if not self._is_next(topic, recorded := getattr(step.inputs, topic))
         ]
         wrong += self._recovery_point(step)
         self._findings.check("committed positions", where, not wrong, "; ".join(wrong))
@@ -217,7 +212,7 @@ class Walk:
         return head is None or recorded <= head.offset
 
     def _recovery_point(self, step: RecordedStep) -> list[str]:
-        """What a rebuild from this recovery point would miss. Lower is always safe, except for `source`."""
+        """What is wrong with the recovery point: lower is always safe, except for `source`."""
         point, waiting = step.recovery_point, next(iter(self.ledger.waiting.values()), None)
         oldest = self.ledger.oldest_outcome()
         o = step.first_offset if oldest is None else min(step.first_offset, oldest)
@@ -233,7 +228,7 @@ class Walk:
         return wrong
 
     def _leftovers(self) -> None:
-        """Nothing may be there that no partition step accounts for, except for steps that came while this ran."""
+        """Nothing may be left that no partition step accounts for, unless steps were added while this ran."""
         p, extra = self._partition, []
         if self._replica is None:
             first = next(iter(self._source.read("predictions", p)), None)
