@@ -1,8 +1,8 @@
 """Open classes: how many one partition may know, and how long their names may be together.
 
-A class is known from the moment a label of it is parked or applied, so whatever a parked label comes to
-later, it never adds one. Both limits exist because each class is a name in the tallies, which every partition step
-writes whole, and a line of scores in every prediction: no peer may make those too large to be written.
+A class is known as soon as a label of it is parked or applied, so a parked label never adds one later. Both limits
+exist because each class is a name in the tallies, which every partition step writes whole, and a score in every
+prediction: no peer may make those too large to be written.
 """
 
 from collections.abc import Collection
