@@ -107,14 +107,9 @@ class PartitionStep:
             newest["labels"] = labels
         outputs += self.outputs
         self.facts.explained_mistakes += self.explaining.explained
+        largest = self.state.limits.outcomes
         outputs += write_outcomes(
-            self.partition,
-            self.began_with,
-            self.decisions,
-            self.order,
-            ledger,
-            recovery_point,
-            self.state.limits.outcomes,
+            self.partition, self.began_with, self.decisions, self.order, ledger, recovery_point, largest
         )
         return Position(ledger.examples_next, ledger.labels_next, encode(recovery_point).decode())
 
@@ -291,23 +286,13 @@ class PartitionStep:
         if not amount:
             model.labelled(partition)
             return
-        decided_with = model.version()  # before this label is counted
+        version = model.version()  # before this label is counted
         model.labelled(partition)
         n = model.learn(partition, x, label, predicted, behind, amount)
         self.counting.updated(demoted=label == self.negative)
         clock, raw = list(model.clock), Raw(entry.features)
         update = Update(
-            model.epoch,
-            n,
-            clock,
-            entry.id,
-            label,
-            predicted,
-            raw,
-            entry.source,
-            decided_with,
-            behind,
-            late=late,
+            model.epoch, n, clock, entry.id, label, predicted, raw, entry.source, version, behind, late=late
         )
         if amount != 1.0:
             update = replace(update, amount=amount)
