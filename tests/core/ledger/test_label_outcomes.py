@@ -1,7 +1,6 @@
 """The tables of label outcomes are complete, and the step and the rebuild do what they say, row by row."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import fields, replace
 from typing import Any, get_args
 
 import pytest
@@ -159,11 +158,11 @@ def test_a_rebuild_does_what_the_table_says() -> None:
 
 
 EFFECTS = [
-    (table, outcome, each.name)
+    (table, outcome, name)
     for table in ("OF_EXAMPLES", "OF_LABELS")
     for outcome, effect in getattr(label_outcomes, table).items()
-    for each in fields(Effect)
-    if getattr(effect, each.name) is True
+    for name in Effect._fields
+    if getattr(effect, name) is True
 ]
 
 
@@ -174,7 +173,7 @@ def test_an_effect_taken_away_is_noticed(
     """The rebuild reads every cell of the table."""
     f, log = eventful()
     rows = getattr(label_outcomes, table)
-    monkeypatch.setitem(rows, outcome, replace(rows[outcome], **{effect: False}))
+    monkeypatch.setitem(rows, outcome, rows[outcome]._replace(**{effect: False}))
     assert rebuilt(f, log) != ledger_of(f.ledger)
 
 

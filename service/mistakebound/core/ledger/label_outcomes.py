@@ -10,9 +10,8 @@ error here shows as a difference there.
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from operator import attrgetter
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from mistakebound.core.messages.schema import Decision
 
@@ -33,8 +32,7 @@ OUTCOMES: Mapping[Known, tuple[LabelDecision, LabelDecision]] = {
 }  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True)
-class Effect:
+class Effect(NamedTuple):
     """What a decision does to the ledger's three maps."""
 
     needs: Callable[[Decision], tuple[object, ...]] | None = None

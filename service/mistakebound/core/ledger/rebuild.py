@@ -132,13 +132,20 @@ def _apply(
     decision: Decision, offset: Shared, ledger: Ledger, resolved: OffsetSet, parked: dict[int, Parked]
 ) -> None:
     """Do what the table says. Raises BadLog for a decision that the worker never writes."""
-    record_id, label, label_offset = decision.id, decision.label, decision.label_offset
-    effect = (OF_EXAMPLES if label_offset is None else OF_LABELS).get(decision.outcome)
-    if effect is None:
-        raise BadLog(f"{decision} is not one that the worker makes")
-    if effect.needs is not None and None in effect.needs(decision):
+    record_id, source, label, label_offset = (
+        decision.id,
+        decision.source,
+        decision.label,
+        decision.label_offset,
+    )
+    effects = OF_EXAMPLES if label_offset is None else OF_LABELS
+    try:
+        needs, ends_waiting, parks, unparks, remembers = effects[decision.outcome]
+    except KeyError:
+        raise BadLog(f"{decision} is not one that the worker makes") from None
+    if needs is not None and None in needs(decision):
         raise BadLog(f"{decision} lacks what such a decision has")
-    if effect.parks:
+    if parks:
         assert record_id is not None
         assert label_offset is not None
         assert label is not None
@@ -146,13 +153,13 @@ def _apply(
         raw = decision.features
         carried = None if raw is UNSET else Carried(bytes(raw), decision.prediction)
         parked[label_offset] = Parked(record_id, label_offset, label, decision.at, offset, carried)
-    if effect.ends_waiting:
-        assert decision.source is not None
-        resolved.add(decision.source)
-    if effect.unparks:
+    if ends_waiting:
+        assert source is not None
+        resolved.add(source)
+    if unparks:
         assert label_offset is not None
         parked.pop(label_offset, None)
-    if effect.remembers:
+    if remembers:
         assert record_id is not None
         ledger.remember(record_id, label, offset)
 
