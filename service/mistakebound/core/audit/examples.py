@@ -84,26 +84,16 @@ class Examples:
         )
         found = self._found(record.offset)
         if found is None:
-            self._findings.check(
-                "predictions",
-                f"predictions-{self._partition}",
-                False,
-                f"no prediction of {record_id!r}, examples-{self._partition} offset {record.offset}",
-            )
+            text = f"no prediction of {record_id!r}, examples-{self._partition} offset {record.offset}"
+            self._findings.check("predictions", f"predictions-{self._partition}", False, text)
             recorded, offset = made, self.next_prediction() or self._newest + 1
         else:
             recorded, offset = self._compared(found, record, made)
+        version, now = recorded.model, self._labels.ledger.now
         return Waiting(
-            record_id,
-            record.offset,
-            self._labels.ledger.now,
-            recorded.prediction,
-            recorded.model.epoch,
-            raw,
-            sum(recorded.model.updates),
-            offset,
+            record_id, record.offset, now, recorded.prediction, version.epoch, raw, sum(version.updates), offset,
             self.step_offset,
-        )
+        )  # fmt: skip
 
     def _found(self, source: int) -> tuple[Record, Prediction] | None:
         """The recorded prediction of this example; any of an earlier example is a duplicate, or was not due."""
@@ -115,13 +105,9 @@ class Examples:
             self._newest = record.offset
             if recorded.source == source:
                 return record, recorded
-            self._findings.check(
-                "predictions",
-                record.location,
-                False,
-                f"a prediction of {recorded.id!r}, examples-{self._partition} offset {recorded.source}, that is there "
-                "already or was not due",
-            )
+            its = f"{recorded.id!r}, examples-{self._partition} offset {recorded.source}"
+            text = f"a prediction of {its}, that is there already or was not due"
+            self._findings.check("predictions", record.location, False, text)
         return None
 
     def _compared(

@@ -40,7 +40,7 @@ class Labels:
     # --- decisions --------------------------------------------------------------------------------
 
     def begin(self, step: RecordedStep) -> None:
-        """These decisions are to be explained."""
+        """Take up the recorded decisions of a step."""
         self._recorded, self._cursor, self._last = step.decisions, 0, step.last_offset
         self._point()
 
@@ -56,27 +56,23 @@ class Labels:
         return self._recorded[self._cursor][0] if self.undecided() else None
 
     def decided(self, made: Decision) -> None:
-        """Compare a decision with the one recorded at its place."""
+        """Compare a decision with the next recorded one."""
         recorded, offset = self._recorded[self._cursor] if self.undecided() else (None, self._last)
         self._cursor += 1
         self.counts.decided(made)
+        holds = recorded is not None and not differing(recorded, made)
+        where = f"outcomes-{self.partition} offset {offset}"
         self._findings.check(
-            "decisions",
-            f"outcomes-{self.partition} offset {offset}",
-            recorded is not None and not differing(recorded, made),
-            lambda: f"decision {shown(recorded)} should be {shown(made)}",
+            "decisions", where, holds, lambda: f"decision {shown(recorded)} should be {shown(made)}"
         )
         self._point()
 
     def end(self) -> None:
-        """Whatever is left was decided by nobody."""
+        """Recorded decisions that are left follow from nothing."""
         for recorded, offset in self._recorded[self._cursor :]:
-            self._findings.check(
-                "decisions",
-                f"outcomes-{self.partition} offset {offset}",
-                False,
-                f"decision {shown(recorded)} follows from nothing",
-            )
+            where = f"outcomes-{self.partition} offset {offset}"
+            text = f"decision {shown(recorded)} follows from nothing"
+            self._findings.check("decisions", where, False, text)
         self._cursor = len(self._recorded)
 
     # --- labels -----------------------------------------------------------------------------------
@@ -119,18 +115,15 @@ class Labels:
         return True
 
     def ended(self, made: Decision) -> None:
-        """An id or a label came to this; a label applied late is judged by what it carried itself."""
+        """An id or a label came to this; a label applied late is judged by its own content."""
         if made.outcome == "applied_late":
             assert made.id is not None
             assert made.label_offset is not None
             assert made.label is not None
             assert made.features is not UNSET
-            source, raw = made.label_offset, bytes(made.features)
-            self._judged(
-                Waiting(made.id, source, self.ledger.now, made.prediction, 0, raw, 0, 0, 0),
-                made.label,
-                late=True,
-            )
+            raw = bytes(made.features)
+            entry = Waiting(made.id, made.label_offset, self.ledger.now, made.prediction, 0, raw, 0, 0, 0)
+            self._judged(entry, made.label, late=True)
         self.decided(made)
 
     def apply(self, entry: Waiting, label_offset: int, label: LabelValue) -> None:
@@ -139,7 +132,7 @@ class Labels:
         self.decided(Decision("applied", entry.id, entry.source, label_offset, label, entry.predicted))
 
     def _judged(self, entry: Waiting, label: LabelValue, *, late: bool) -> None:
-        """Counted, learned from if due, and the id is resolved."""
+        """Count the label, resolve the id, and learn if that is due."""
         mistaken = entry.predicted != label
         self.counts.judged(
             label,
@@ -155,9 +148,12 @@ class Labels:
     def _learned(self, entry: Waiting, label: LabelValue, *, mistaken: bool, late: bool) -> None:
         """An update must be there exactly where one is due."""
         model, p = self._model, self.partition
-        x = self._features(entry.features)
         due: Update | None = None
         before = model.version()
+        try:
+            x: Features | None = model.features(entry.features)
+        except BadRecord:  # predicted in an older epoch, under other settings
+            x = None
         if x is not None and model.reader.knows(label):
             amount, predicted = model.decide(x, label)
             behind = 0
@@ -166,34 +162,18 @@ class Labels:
                 behind = sum(model.updates) - entry.updates
             if amount:
                 clock = [count + (q == p) for q, count in enumerate(model.clock)]
-                n, raw = model.updates[p] + 1, Raw(entry.features)
+                n, raw, source = model.updates[p] + 1, Raw(entry.features), entry.source
                 due = Update(
-                    model.epoch,
-                    n,
-                    clock,
-                    entry.id,
-                    label,
-                    predicted,
-                    raw,
-                    entry.source,
-                    before,
-                    behind,
-                    late=late,
-                    amount=amount,
-                )
+                    model.epoch, n, clock, entry.id, label, predicted, raw, source, before, behind,
+                    late=late, amount=amount,
+                )  # fmt: skip
         model.clock[p] += 1
         self._meet(entry, label, due, late=late)
 
-    def _features(self, raw: bytes) -> Features | None:
-        try:
-            return self._model.features(raw)
-        except BadRecord:  # predicted in an older epoch, under other settings
-            return None
-
     def _meet(self, entry: Waiting, label: LabelValue, due: Update | None, *, late: bool) -> None:
-        """Compare what is due with what is recorded next, and fold the latter.
+        """Compare what is due with the next recorded update, and fold the latter.
 
-        Other partitions' clocks follow from the version of averaged learners only; no other learner asks for them.
+        Other partitions' clocks can be checked for averaged learners only: no others record them in their versions.
         """
         at_hand = (late, entry.source, entry.id)
         self._drop_strangers(at_hand)
@@ -233,7 +213,7 @@ class Labels:
             self.counts.updated()
 
     def _drop_strangers(self, at_hand: tuple[bool, int, str]) -> None:
-        """Updates of examples that do not wait, and are not the one at hand, are due to nothing."""
+        """Pass updates that have no cause: their example does not wait, and is not the one at hand."""
         while (found := self.replica.peek(self.partition)) is not None:
             recorded = found[1]
             if _cause(recorded)[:2] == at_hand[:2] or self._its_turn_may_come(recorded):
@@ -241,16 +221,12 @@ class Labels:
             self._stranger(*found)
 
     def _its_turn_may_come(self, recorded: Update) -> bool:
-        """Whether its example waits, or its late label, or either may still be consumed."""
+        """Whether its example waits or its late label is parked, or either is still to be consumed."""
         if recorded.late:
-            early = self.ledger.parked.get(recorded.id)
-            return recorded.source > self.ledger.newest_label or (
-                early is not None and early.offset == recorded.source
-            )
-        waiting = self.ledger.waiting.get(recorded.id)
-        return recorded.source > self.ledger.newest_source or (
-            waiting is not None and waiting.source == recorded.source
-        )
+            newest, held = self.ledger.newest_label, self.ledger.parked.get(recorded.id)
+            return recorded.source > newest or (held is not None and held.offset == recorded.source)
+        newest, example = self.ledger.newest_source, self.ledger.waiting.get(recorded.id)
+        return recorded.source > newest or (example is not None and example.source == recorded.source)
 
     def _stranger(self, record: Record, recorded: Update) -> None:
         self._findings.check(
@@ -262,7 +238,7 @@ class Labels:
         self._fold()
 
     def unexplained(self, updates: int | None) -> None:
-        """Before the own version is `updates` (None: the epoch is over), all of them must have been due."""
+        """Updates before the step's version (None: the epoch is over) that no label explained are differences."""
         while (found := self.replica.peek(self.partition)) is not None:
             if updates is not None and found[1].n > updates:
                 return
@@ -270,5 +246,5 @@ class Labels:
 
 
 def _cause(update: Update) -> tuple[bool, int, str]:
-    """The example, or late label, that an update is due to."""
+    """The example or late label that caused an update."""
     return update.late, update.source, update.id

@@ -95,11 +95,12 @@ class Walk:
         model, p = self._replica.model, self._partition
         own, recorded = self.counts.epoch.judged, step.model.clock
         if model.learner.averaged:
-            holds = recorded is not None and len(recorded) == model.partitions and recorded[p] == own
+            whole = recorded is not None and len(recorded) == model.partitions
+            holds = recorded is not None and whole and recorded[p] == own
             self._findings.check(
                 "step versions", where, holds, lambda: f"its clock is {recorded}; entry {p} should be {own}"
             )
-            if recorded is not None and len(recorded) == model.partitions:
+            if recorded is not None and whole:
                 model.clock = list(recorded)
         model.clock[p] = own
 
