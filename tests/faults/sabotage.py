@@ -74,7 +74,7 @@ GUARDS: Mapping[str, Guard] = {
     ),
     "B1 what is resolved waits no more": Guard(
         "service/mistakebound/core/ledger/rebuild.py",
-        "    if ends_waiting:",
+        "    if effect.ends_waiting:",
         "    if False:",
         KILLED,
     ),

@@ -1,6 +1,7 @@
 """The tables of label outcomes are complete, and the step and the rebuild do what they say, row by row."""
 
 from collections.abc import Callable, Mapping
+from dataclasses import fields, replace
 from typing import Any, get_args
 
 import pytest
@@ -158,11 +159,11 @@ def test_a_rebuild_does_what_the_table_says() -> None:
 
 
 EFFECTS = [
-    (table, outcome, name)
+    (table, outcome, each.name)
     for table in ("OF_EXAMPLES", "OF_LABELS")
     for outcome, effect in getattr(label_outcomes, table).items()
-    for name in Effect._fields
-    if getattr(effect, name) is True
+    for each in fields(Effect)
+    if getattr(effect, each.name) is True
 ]
 
 
@@ -173,7 +174,7 @@ def test_an_effect_taken_away_is_noticed(
     """The rebuild reads every cell of the table."""
     f, log = eventful()
     rows = getattr(label_outcomes, table)
-    monkeypatch.setitem(rows, outcome, rows[outcome]._replace(**{effect: False}))
+    monkeypatch.setitem(rows, outcome, replace(rows[outcome], **{effect: False}))
     assert rebuilt(f, log) != ledger_of(f.ledger)
 
 

@@ -10,8 +10,9 @@ error here shows as a difference there.
 """
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from operator import attrgetter
-from typing import Literal, NamedTuple
+from typing import Literal
 
 from mistakebound.core.messages.schema import Decision
 
@@ -32,7 +33,8 @@ OUTCOMES: Mapping[Known, tuple[LabelDecision, LabelDecision]] = {
 }  # fmt: skip
 
 
-class Effect(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Effect:
     """What a decision does to the ledger's three maps."""
 
     needs: Callable[[Decision], tuple[object, ...]] | None = None

@@ -140,12 +140,12 @@ def _apply(
     )
     effects = OF_EXAMPLES if label_offset is None else OF_LABELS
     try:
-        needs, ends_waiting, parks, unparks, remembers = effects[decision.outcome]
+        effect = effects[decision.outcome]
     except KeyError:
         raise BadLog(f"{decision} is not one that the worker makes") from None
-    if needs is not None and None in needs(decision):
+    if effect.needs is not None and None in effect.needs(decision):
         raise BadLog(f"{decision} lacks what such a decision has")
-    if parks:
+    if effect.parks:
         assert record_id is not None
         assert label_offset is not None
         assert label is not None
@@ -153,13 +153,13 @@ def _apply(
         raw = decision.features
         carried = None if raw is UNSET else Carried(bytes(raw), decision.prediction)
         parked[label_offset] = Parked(record_id, label_offset, label, decision.at, offset, carried)
-    if ends_waiting:
+    if effect.ends_waiting:
         assert source is not None
         resolved.add(source)
-    if unparks:
+    if effect.unparks:
         assert label_offset is not None
         parked.pop(label_offset, None)
-    if remembers:
+    if effect.remembers:
         assert record_id is not None
         ledger.remember(record_id, label, offset)
 
