@@ -95,7 +95,7 @@ def test_a_checkpoint_of_another_group_is_refused() -> None:
 def test_a_checkpoint_of_a_topic_made_anew_is_refused(topic: str) -> None:
     """A topic of the same name that was deleted and made again is another log; the reason names it."""
     checkpoint = made()
-    with pytest.raises(BadSnapshot, match=f"the topic '{topic}' is another one"):
+    with pytest.raises(BadSnapshot, match=f"the topic '{topic}' is not the one"):
         check_belongs(checkpoint, "mistakebound", {**IDS, topic: "anew"}, len(checkpoint.updates_next))
 
 
@@ -142,7 +142,7 @@ def test_another_format_is_refused() -> None:
 @pytest.mark.parametrize("content", [b"", b"\x80", b"\xc1", b"not a checkpoint", b"\x93\x01\x02\x03"])
 def test_what_is_no_checkpoint_is_refused(content: bytes) -> None:
     """Whatever else a file may hold."""
-    with pytest.raises(BadSnapshot, match="the content is no checkpoint of this version"):
+    with pytest.raises(BadSnapshot, match="the content is not a checkpoint of this version"):
         decode_checkpoint(content)
 
 
@@ -151,7 +151,7 @@ def test_a_checkpoint_made_with_other_settings_than_its_epoch_has_is_refused() -
     checkpoint = made()
     newest = checkpoint.epochs[-1]
     odd = msgspec.structs.replace(newest, settings={**newest.settings, "learner": {"kind": "winnow"}})
-    with pytest.raises(BadSnapshot, match="its newest epoch is not the one that it was made in"):
+    with pytest.raises(BadSnapshot, match="its newest epoch is not the one it was made in"):
         decode_checkpoint(encode_checkpoint(msgspec.structs.replace(checkpoint, epochs=[odd])))
 
 

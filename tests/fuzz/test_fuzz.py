@@ -202,7 +202,7 @@ def test_an_update_that_these_settings_never_made_stops_the_fold(change: dict[st
 )
 def test_an_epoch_of_settings_that_no_worker_takes_ends_the_audit(learner: dict[str, Any]) -> None:
     """By name."""
-    with pytest.raises(BadLog, match="the settings of epoch 1 are none"):
+    with pytest.raises(BadLog, match="the settings of epoch 1 are not valid"):
         settings_of(Epoch(1, 1, {"learner": learner, "features": {"bias": False}}), MessageSettings())
 
 

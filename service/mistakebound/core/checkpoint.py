@@ -1,4 +1,4 @@
-"""State to bytes and back: a shortcut for the fold, never the truth.
+"""State to bytes and back: a shortcut past the fold, never the truth.
 
 The content is MessagePack (floats keep their bits; nothing in it can run). A snapshot belongs to one
 log: it names the topics' ids, the group and the epoch's settings, and is refused with any other.
@@ -64,7 +64,7 @@ def settings_digest(settings: Settings) -> str:
 
 
 def _digest(settings: Mapping[str, Any]) -> str:
-    """What is not set does not count, so that a new setting changes no digest until it is set."""
+    """Settings without a value are left out, so that a new setting changes no digest until it is set."""
     given = {
         name: {key: value for key, value in section.items() if value is not None}
         if isinstance(section, Mapping)
@@ -84,19 +84,19 @@ def decode_checkpoint(content: bytes) -> Checkpoint:
     try:
         found = _decode(content)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
-        raise BadSnapshot(f"the content is no checkpoint of this version: {error}") from None
+        raise BadSnapshot(f"the content is not a checkpoint of this version: {error}") from None
     if found.format != FORMAT:
         raise BadSnapshot(f"format {found.format} is not {FORMAT}, which this version reads")
     newest = max(found.epochs, key=lambda epoch: epoch.epoch, default=None)
     if newest is None or newest.epoch != found.model.epoch or not _made_with(found.settings, newest.settings):
-        raise BadSnapshot("its newest epoch is not the one that it was made in")
+        raise BadSnapshot("its newest epoch is not the one it was made in")
     return found
 
 
 def _made_with(digest: str, settings: Mapping[str, Any]) -> bool:
     try:
         return _digest(settings) == digest
-    except (msgspec.MsgspecError, TypeError, ValueError, RecursionError):  # no settings that JSON can hold
+    except (msgspec.MsgspecError, TypeError, ValueError, RecursionError):  # not what JSON can hold
         return False
 
 
@@ -106,7 +106,7 @@ def check_belongs(checkpoint: Checkpoint, group: str, topics: Mapping[str, str],
         raise BadSnapshot(f"it belongs to the group {checkpoint.group!r}, not {group!r}")
     for topic in TOPICS:
         if checkpoint.topics.get(topic) != topics.get(topic):
-            raise BadSnapshot(f"the topic {topic!r} is another one than when it was written")
+            raise BadSnapshot(f"the topic {topic!r} is not the one it was written for: it was made anew")
     model = checkpoint.model
     for count in map(len, (checkpoint.updates_next, model.updates, model.clock, model.needed)):
         if count != partitions:
@@ -118,27 +118,21 @@ def check_belongs(checkpoint: Checkpoint, group: str, topics: Mapping[str, str],
         )
 
 
+_SAME = ("examples_next", "labels_next", "predictions_end", "outcomes_end", "stream_time", "tallies")
+"""What a ledger and its snapshot call alike: the snapshot's first fields, in order."""
+
+
 def freeze(ledger: Ledger) -> LedgerSnapshot:
-    """A ledger as data. Shares its maps' entries, which are immutable."""
-    return LedgerSnapshot(
-        ledger.examples_next,
-        ledger.labels_next,
-        ledger.predictions_end,
-        ledger.outcomes_end,
-        ledger.stream_time,
-        ledger.tallies,
-        list(ledger.waiting.values()),
-        list(ledger.parked.values()),
-        list(ledger.remembered.values()),
-    )
+    """A ledger as data. It shares the entries of the ledger's maps, which are immutable."""
+    held = (list(entries.values()) for entries in (ledger.waiting, ledger.parked, ledger.remembered))
+    return LedgerSnapshot(*(getattr(ledger, name) for name in _SAME), *held)
 
 
 def thaw(frozen: LedgerSnapshot, rules: LabelSettings) -> Ledger:
     """The ledger again."""
     ledger = Ledger(rules)
-    ledger.examples_next, ledger.labels_next = frozen.examples_next, frozen.labels_next
-    ledger.predictions_end, ledger.outcomes_end = frozen.predictions_end, frozen.outcomes_end
-    ledger.stream_time, ledger.tallies = frozen.stream_time, frozen.tallies
+    for name in _SAME:
+        setattr(ledger, name, getattr(frozen, name))
     ledger.restore(frozen.waiting, frozen.parked)
     for entry in frozen.remembered:
         ledger.remember(entry.id, entry.label, entry.outcomes_floor)
@@ -146,7 +140,7 @@ def thaw(frozen: LedgerSnapshot, rules: LabelSettings) -> Ledger:
 
 
 def describe_checkpoint(checkpoint: Checkpoint) -> dict[str, Any]:
-    """What a person wants to know of it, as JSON values."""
+    """A summary for people, as JSON values."""
     return {
         "group": checkpoint.group,
         "epoch": checkpoint.model.epoch,
@@ -154,13 +148,8 @@ def describe_checkpoint(checkpoint: Checkpoint) -> dict[str, Any]:
         "clock": checkpoint.model.clock,
         "settings": checkpoint.settings,
         "partitions": {
-            p: {
-                "examples_next": one.examples_next,
-                "labels_next": one.labels_next,
-                "waiting": len(one.waiting),
-                "parked": len(one.parked),
-                "remembered": len(one.remembered),
-            }
+            p: {"examples_next": one.examples_next, "labels_next": one.labels_next}
+            | {name: len(getattr(one, name)) for name in ("waiting", "parked", "remembered")}
             for p, one in checkpoint.ledgers.items()
         },
     }

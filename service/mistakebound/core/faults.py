@@ -1,11 +1,10 @@
-"""Whose fault it is. A peer's bad data is a value to write down, never a crash."""
+"""Errors, by whose fault they are. A peer's bad data is written down; it never stops the worker."""
 
 
 class BadRecord(Exception):
     """A peer's record that is not what it should be: it becomes a dead letter, and the stream goes on.
 
-    `reason` is one of a small set of words (a metric label); `detail` names the field, the value and
-    the remedy.
+    `reason` is one of `REASONS` (a metric label); `detail` names the field, the value and the remedy.
     """
 
     def __init__(self, reason: str, detail: str) -> None:
@@ -34,13 +33,13 @@ REASONS = (
     "not-boolean",
     "unknown-variable",
 )
-"""Every reason a record can be refused for."""
+"""Every reason for which a record can be refused."""
 
 
 class BadLog(Exception):
-    """The worker's own topics hold something that it never writes, or of a format it does not know.
+    """The worker's own topics hold something that it never writes, or a format that it does not know.
 
-    Readers stop here rather than skip: a skipped update would be a different model.
+    Readers stop rather than skip it: skipping an update would give a different model.
     """
 
 

@@ -1,4 +1,4 @@
-"""What the last two steps changed: the second of them is made while the first one is being committed."""
+"""What the last two steps changed: the second is made while the first is being committed."""
 
 from collections.abc import Iterator
 from typing import Generic, TypeVar
@@ -13,20 +13,20 @@ class Journal(Generic[Change]):
 
     def __init__(self) -> None:
         self.newest: list[Change] | None = []
-        """Of the step that is being made. None: it is not kept."""
+        """Changes of the step that is being made; None where it cannot be taken back."""
         self._earlier: list[Change] | None = None
 
     def begin(self, undoable: bool = True) -> None:
-        """A step begins; the last but one can no more be taken back, nor can this one unless it is `undoable`."""
+        """A step begins. It can be taken back if `undoable`, and so can the one before it, but none earlier."""
         self._earlier, self.newest = self.newest, [] if undoable else None
 
     def note(self, change: Change) -> None:
-        """The step changes something."""
+        """Keep a change of the present step."""
         if self.newest is not None:
             self.newest.append(change)
 
     def take_back(self) -> Iterator[Change]:
-        """The newest step's changes, newest first; from now on the step before it is the newest."""
+        """The newest step's changes, newest first; the step before it becomes the newest."""
         newest = self.newest
         assert newest is not None, "no step that can be taken back"
         self.newest, self._earlier = self._earlier, None

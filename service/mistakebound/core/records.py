@@ -1,4 +1,4 @@
-"""What crosses the border between the core and a log: records in, one transaction out."""
+"""What the core exchanges with a log: records in, one transaction out."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -21,7 +21,7 @@ TOPICS: tuple[Topic, ...] = INPUTS + OUTPUTS
 
 
 class Data(Struct, frozen=True, gc=False):
-    """What is made by the million: cheap to make; these never form cycles, so gc=False."""
+    """Data made by the million, so cheap to make. It never forms cycles, so gc=False."""
 
     def _replace(self, **changes: Any) -> Self:
         """A copy with other values."""
@@ -59,7 +59,7 @@ class Outgoing(Data, frozen=True, gc=False):
 
 
 class Position(NamedTuple):
-    """What is committed for one partition: next offsets to read, and the recovery point of a rebuild."""
+    """What is committed for one partition: the next offsets to read, and a rebuild's recovery point."""
 
     examples: int
     labels: int

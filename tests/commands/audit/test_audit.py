@@ -247,7 +247,7 @@ def test_another_logs_checkpoint_is_told_when_named_and_passed_over_in_the_folde
     named = str(written(Path("checkpoints"))[0])
     result = run("audit", named, log="sqlite:other.db")
     assert result.exit_code == 3
-    assert "is another one than when it was written" in result.stdout
+    assert "is not the one it was written for" in result.stdout
 
 
 # --- what cannot be audited ---------------------------------------------------------------------------------

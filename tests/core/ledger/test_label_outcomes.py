@@ -11,13 +11,13 @@ from mistakebound.core.audit.reference_ledger import ReferenceLedger
 from mistakebound.core.audit.reference_ledger import Waiting as AuditedExample
 from mistakebound.core.faults import BadLog
 from mistakebound.core.ledger import label_outcomes
-from mistakebound.core.ledger.label_outcomes import OF_EXAMPLES, OF_LABELS, OUTCOMES, Effect, Known, effect_of
+from mistakebound.core.ledger.label_outcomes import OF_EXAMPLES, OF_LABELS, OUTCOMES, Effect, Known
 from mistakebound.core.ledger.ledger import Ledger
 from mistakebound.core.ledger.rebuild import read_recovery_point, rebuild
 from mistakebound.core.messages.labels import Carried
-from mistakebound.core.messages.schema import Decision
+from mistakebound.core.messages.schema import Decision, Outcomes, RecoveryPoint, Version, encode
 from mistakebound.core.messages.tallies import EXAMPLE_OUTCOMES, LABEL_OUTCOMES
-from mistakebound.core.records import Record
+from mistakebound.core.records import Position, Record
 from tests.core.support.feeding import Feeder
 from tests.core.support.histories import ledger_of
 from tests.core.support.memory_log import MemoryLog
@@ -178,6 +178,13 @@ def test_an_effect_taken_away_is_noticed(
     assert rebuilt(f, log) != ledger_of(f.ledger)
 
 
+def apply(decision: Decision) -> None:
+    """Rebuild an empty ledger from one record with this decision."""
+    value = encode(Outcomes(part=0, model=Version(1, [0]), decisions=[decision]))
+    ledger, point = Ledger(feeder().settings.labels), RecoveryPoint(0, 0, 0)
+    rebuild(ledger, Position(0, 0), point, 1, [], [Record("outcomes", 0, 0, 0, None, value)])
+
+
 @pytest.mark.parametrize(
     "decision",
     [
@@ -189,11 +196,11 @@ def test_an_effect_taken_away_is_noticed(
 def test_a_decision_without_what_it_needs_is_refused(decision: Decision) -> None:
     """It would leave something behind that nobody could explain."""
     with pytest.raises(BadLog, match="lacks what such a decision has"):
-        effect_of(decision)
+        apply(decision)
 
 
 @pytest.mark.parametrize("decision", [Decision("applied", "a", 3), Decision("forgotten", "a", None, 5, True)])
 def test_a_decision_that_the_worker_never_makes_is_refused(decision: Decision) -> None:
     """An example alone is never applied, and an unknown outcome is not passed over."""
-    with pytest.raises(BadLog, match="none that the worker makes"):
-        effect_of(decision)
+    with pytest.raises(BadLog, match="not one that the worker makes"):
+        apply(decision)

@@ -1,8 +1,8 @@
 """The audit: every number of a log made again from its topics, and compared.
 
-It shares the learners with the worker, and the reading of messages; the label outcomes, the tallies and the
-order of a partition step are written a second time. One partition after the other, each in one pass; it holds one
-model, the ids that are open, and one step.
+It shares the learners and the reading of messages with the worker; the label outcomes, the counting and the order of
+a partition step are written a second time. It takes one partition after the other, each in one pass, and holds one
+model, the ids of one partition, and one step.
 """
 
 from collections.abc import Callable, Iterable
@@ -31,7 +31,7 @@ def audit(
 ) -> Findings:
     """Audit every partition, and the checkpoints: (name, how to read it), which may raise BadSnapshot.
 
-    `progress` is told a partition and the offset of its `outcomes` reached.
+    `progress` is called with a partition and the offset of its `outcomes` reached.
     """
     epochs = check_chain(source, findings)
     ledgers = Ledgers()

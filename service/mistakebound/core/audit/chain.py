@@ -1,7 +1,7 @@
 """The chain of updates: numbers without gaps, versions that grow, and the same epochs in every partition."""
 
 from mistakebound.core.audit.findings import Findings
-from mistakebound.core.audit.source import Source, place
+from mistakebound.core.audit.source import Source
 from mistakebound.core.faults import BadLog
 from mistakebound.core.messages.schema import Epoch, Update, read_update
 
@@ -37,9 +37,9 @@ class _Chain:
         for record in source.read("updates", partition):
             message = read_update(record)
             if isinstance(message, Epoch):
-                self._begin(message, place(record))
+                self._begin(message, record.location)
             else:
-                self._follow(message, place(record))
+                self._follow(message, record.location)
 
     def _begin(self, epoch: Epoch, where: str) -> None:
         known = self._epochs.setdefault(epoch.epoch, epoch)

@@ -11,7 +11,7 @@ from mistakebound.core.learners import Score
 from mistakebound.core.messages.schema import Prediction
 
 ULPS = 4
-"""Scores made with `exp` or a power may be off by so many units in the last place between processors."""
+"""Scores made with `exp` or a power may differ by this many units in the last place between processors."""
 
 
 def score_of(prediction: Prediction) -> Score | None:
@@ -21,28 +21,28 @@ def score_of(prediction: Prediction) -> Score | None:
     return None if prediction.scores is UNSET else prediction.scores
 
 
-def same_score(told: Score | None, made: Score, *, ulps: int = 0) -> bool:
-    """Equal to the bit, or within so many units in the last place."""
-    if isinstance(told, float) and isinstance(made, float):
-        return _same(told, made, ulps)
-    if isinstance(told, list) and isinstance(made, list) and len(told) == len(made):
-        return all(_same(one, other, ulps) for one, other in zip(told, made, strict=True))
+def same_score(recorded: Score | None, made: Score, *, ulps: int = 0) -> bool:
+    """Whether they are equal to the bit, or within `ulps` units in the last place."""
+    if isinstance(recorded, float) and isinstance(made, float):
+        return _same(recorded, made, ulps)
+    if isinstance(recorded, list) and isinstance(made, list) and len(recorded) == len(made):
+        return all(_same(one, other, ulps) for one, other in zip(recorded, made, strict=True))
     return False
 
 
-def _same(told: float, made: float, ulps: int) -> bool:
-    if pack("<d", told) == pack("<d", made):
+def _same(recorded: float, made: float, ulps: int) -> bool:
+    if pack("<d", recorded) == pack("<d", made):
         return True
-    if not ulps or not (isfinite(told) and isfinite(made)):
+    if not ulps or not (isfinite(recorded) and isfinite(made)):
         return False
-    return abs(told - made) <= ulps * ulp(max(abs(told), abs(made)))
+    return abs(recorded - made) <= ulps * ulp(max(abs(recorded), abs(made)))
 
 
-def differing(told: Struct, made: Struct, *, leave: tuple[str, ...] = ()) -> str:
-    """`field is X, should be Y` for every field that differs; empty where none does."""
+def differing(recorded: Struct, made: Struct, *, leave: tuple[str, ...] = ()) -> str:
+    """`field is X, should be Y` for every field that differs; empty where all are equal."""
     found = []
     for field in made.__struct_fields__:
-        one, other = getattr(told, field), getattr(made, field)
+        one, other = getattr(recorded, field), getattr(made, field)
         if field in leave or (shown(one) == shown(other) and type(one) is type(other)):
             continue
         found.append(f"{field} is {_brief(shown(one))}, should be {_brief(shown(other))}")
@@ -50,7 +50,7 @@ def differing(told: Struct, made: Struct, *, leave: tuple[str, ...] = ()) -> str
 
 
 def shown(value: Any) -> str:
-    """A value as JSON text; equal texts, equal values. JSON copied from a record may hold what is no UTF-8."""
+    """A value as JSON text; equal texts, equal values. JSON copied from a record may hold bytes that are not UTF-8."""
     return "absent" if value is UNSET else msgspec.json.encode(value).decode(errors="backslashreplace")
 
 

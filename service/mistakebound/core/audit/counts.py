@@ -1,22 +1,14 @@
 """The tallies of one partition, counted again from decisions and labels."""
 
-import json
 from collections.abc import Iterator
 from typing import Any
 
 import msgspec
 
+from mistakebound.core.messages.labels import spelled
 from mistakebound.core.messages.schema import Decision
-from mistakebound.core.messages.tallies import Tallies, Tally
+from mistakebound.core.messages.tallies import Tallies, Tally, zero
 from mistakebound.settings import LabelValue
-
-EXAMPLES = ("consumed", "labelled", "expired", "evicted", "duplicate", "invalid")
-LABELS = ("consumed", "applied", "applied_late", "duplicate", "conflict", "expired", "unmatched", "invalid")
-
-
-def name_of(label: LabelValue) -> str:
-    """A class as tallies spell it: text as it is, else JSON."""
-    return label if isinstance(label, str) else json.dumps(label)
 
 
 class Counts:
@@ -24,12 +16,12 @@ class Counts:
 
     def __init__(self, negative: LabelValue | None) -> None:
         """`negative`: the second of two classes, which always-the-majority predicts first."""
-        self.life, self.epoch = _zero(), _zero()
+        self.life, self.epoch = zero(), zero()
         self.negative = negative
 
     def begin_epoch(self, negative: LabelValue | None) -> None:
-        """The epoch's counts start at nothing."""
-        self.epoch, self.negative = _zero(), negative
+        """The epoch's counts start at zero."""
+        self.epoch, self.negative = zero(), negative
 
     def consumed(self, topic: str) -> None:
         """A record was taken from an input."""
@@ -37,7 +29,7 @@ class Counts:
             (tally.labels if topic == "labels" else tally.examples)["consumed"] += 1
 
     def decided(self, decision: Decision) -> None:
-        """An example's outcome, a label's, or with `applied` both."""
+        """Count an example's outcome, a label's, or with `applied` both."""
         for tally in (self.life, self.epoch):
             if decision.outcome == "applied":
                 tally.examples["labelled"] += 1
@@ -47,8 +39,8 @@ class Counts:
                 of[decision.outcome] += 1
 
     def judged(self, label: LabelValue, *, mistaken: bool, of_epoch: bool, waiting: int) -> None:
-        """A label was applied, late or not. `waiting`: open examples, its own included; `of_epoch`: predicted in it."""
-        name = name_of(label)
+        """A label was applied, late or not. `waiting`: its own example included; `of_epoch`: predicted in this epoch."""
+        name = spelled(label)
         for tally in (self.life, self.epoch):
             tally.majority_mistakes += self._favourite(tally) != name
             tally.actual[name] = tally.actual.get(name, 0) + 1
@@ -56,8 +48,8 @@ class Counts:
             tally.outstanding = max(tally.outstanding, waiting)
 
     def _favourite(self, tally: Tally) -> str | None:
-        """The most frequent class so far; of equals the negative one, else the first by name."""
-        negative = None if self.negative is None else name_of(self.negative)
+        """The most frequent class so far; of equally frequent ones the negative one, or else the first by name."""
+        negative = None if self.negative is None else spelled(self.negative)
         best = max(tally.actual.values(), default=0)
         tied = sorted(name for name, count in tally.actual.items() if count == best)
         return negative if negative in tied or not tied else tied[0]
@@ -67,19 +59,15 @@ class Counts:
         self.life.updates += 1
         self.epoch.updates += 1
 
-    def differences(self, told: Tallies) -> dict[str, tuple[Any, Any]]:
-        """Path -> (told, counted) where they differ."""
+    def differences(self, recorded: Tallies) -> dict[str, tuple[Any, Any]]:
+        """Path -> (recorded, counted) where they differ."""
         mine = dict(_flat("", msgspec.to_builtins(Tallies(self.life, self.epoch))))
-        theirs = dict(_flat("", msgspec.to_builtins(told)))
+        theirs = dict(_flat("", msgspec.to_builtins(recorded)))
         return {
             path: (theirs.get(path), mine.get(path))
             for path in sorted({*mine, *theirs})
             if theirs.get(path) != mine.get(path)
         }
-
-
-def _zero() -> Tally:
-    return Tally(dict.fromkeys(EXAMPLES, 0), dict.fromkeys(LABELS, 0), actual={})
 
 
 def _flat(path: str, value: Any) -> Iterator[tuple[str, Any]]:

@@ -1,4 +1,4 @@
-"""What an audit checked, and where the log says something else than what its inputs come to."""
+"""What an audit checked, and where the log differs from what its inputs come to."""
 
 from collections import Counter
 from collections.abc import Callable
@@ -37,7 +37,7 @@ class Finding(NamedTuple):
 
 
 class Findings:
-    """Counts of all checks, and the first differences: as many as are wanted, however many there are."""
+    """Counts of all checks, and the first `most` differences."""
 
     def __init__(self, most: int = 10) -> None:
         self._most = most
@@ -49,11 +49,11 @@ class Findings:
 
     @property
     def differences(self) -> int:
-        """How many there are."""
+        """How many differences there are."""
         return self.differing.total()
 
     def check(self, name: str, place: str, holds: bool, text: Callable[[], str] | str) -> bool:
-        """Count one check; where it does not hold, a difference. Returns whether it holds."""
+        """Count one check, and a difference where it does not hold. Returns whether it holds."""
         assert name in CHECKS
         self.checked[name] += 1
         if not holds:

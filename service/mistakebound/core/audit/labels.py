@@ -1,25 +1,21 @@
 """Labels and decisions of one partition: what each came to, and the update that it caused, or not."""
 
-from typing import TYPE_CHECKING
-
 from msgspec import UNSET, Raw
 
 from mistakebound.core.audit.compare import ULPS, differing, same_score, shown
-from mistakebound.core.audit.counts import Counts, name_of
+from mistakebound.core.audit.counts import Counts
+from mistakebound.core.audit.dead_letters import DeadLetters
 from mistakebound.core.audit.findings import Findings
 from mistakebound.core.audit.partition_steps import RecordedStep
 from mistakebound.core.audit.reference_ledger import ReferenceLedger, Waiting
 from mistakebound.core.audit.replica import Replica
-from mistakebound.core.audit.source import place
 from mistakebound.core.faults import BadRecord
 from mistakebound.core.messages.features import Features
 from mistakebound.core.messages.inputs import CLASS_NAMES_BYTES
+from mistakebound.core.messages.labels import spelled
 from mistakebound.core.messages.schema import Decision, Update, encode
 from mistakebound.core.records import Record
 from mistakebound.settings import LabelValue, Settings
-
-if TYPE_CHECKING:
-    from mistakebound.core.audit.examples import Examples
 
 
 class Labels:
@@ -32,17 +28,19 @@ class Labels:
         settings: Settings,
         ledger: ReferenceLedger,
         counts: Counts,
+        dead_letters: DeadLetters,
         findings: Findings,
     ) -> None:
         self.replica, self.partition, self.ledger, self.counts = replica, partition, ledger, counts
-        self.settings, self._findings, self._model = settings, findings, replica.model
+        self.settings, self._model = settings, replica.model
+        self._dead_letters, self._findings = dead_letters, findings
         self._recorded: list[tuple[Decision, int]] = []
         self._cursor = 0
 
     # --- decisions --------------------------------------------------------------------------------
 
     def begin(self, step: RecordedStep) -> None:
-        """These decisions are to be explained."""
+        """Take up the recorded decisions of a step."""
         self._recorded, self._cursor, self._last = step.decisions, 0, step.last_offset
         self._point()
 
@@ -58,32 +56,28 @@ class Labels:
         return self._recorded[self._cursor][0] if self.undecided() else None
 
     def decided(self, made: Decision) -> None:
-        """Compare a decision with the one recorded at its place."""
-        told, offset = self._recorded[self._cursor] if self.undecided() else (None, self._last)
+        """Compare a decision with the next recorded one."""
+        recorded, offset = self._recorded[self._cursor] if self.undecided() else (None, self._last)
         self._cursor += 1
         self.counts.decided(made)
+        holds = recorded is not None and not differing(recorded, made)
+        where = f"outcomes-{self.partition} offset {offset}"
         self._findings.check(
-            "decisions",
-            f"outcomes-{self.partition} offset {offset}",
-            told is not None and not differing(told, made),
-            lambda: f"decision {shown(told)} should be {shown(made)}",
+            "decisions", where, holds, lambda: f"decision {shown(recorded)} should be {shown(made)}"
         )
         self._point()
 
     def end(self) -> None:
-        """Whatever is left was decided by nobody."""
-        for told, offset in self._recorded[self._cursor :]:
-            self._findings.check(
-                "decisions",
-                f"outcomes-{self.partition} offset {offset}",
-                False,
-                f"decision {shown(told)} follows from nothing",
-            )
+        """Recorded decisions that are left follow from nothing."""
+        for recorded, offset in self._recorded[self._cursor :]:
+            where = f"outcomes-{self.partition} offset {offset}"
+            text = f"decision {shown(recorded)} follows from nothing"
+            self._findings.check("decisions", where, False, text)
         self._cursor = len(self._recorded)
 
     # --- labels -----------------------------------------------------------------------------------
 
-    def take(self, record: Record, examples: "Examples") -> None:
+    def take(self, record: Record) -> None:
         """A label record was consumed."""
         self.ledger.newest_label = record.offset
         try:
@@ -92,9 +86,9 @@ class Labels:
             if carried is not None:
                 self._model.features(carried.features)
             if carried is not None or new_class:
-                examples.fits(record, self.recorded())
+                self._dead_letters.check_fits(record, self.recorded())
         except BadRecord as fault:
-            examples.dead(record, fault.reason)
+            self._dead_letters.expect(record, fault.reason)
             self.decided(Decision("invalid", None, None, record.offset))
             return
         made = self.ledger.label(record_id, record.offset, label, carried)
@@ -111,9 +105,9 @@ class Labels:
         A parked label's class counts as soon as an applied one's.
         """
         seen, early = self.counts.life.actual, self.ledger.parked_classes
-        if self._model.classes or name_of(label) in seen or name_of(label) in early:
+        if self._model.classes or spelled(label) in seen or spelled(label) in early:
             return False
-        names = {*seen, *early, name_of(label)}
+        names = {*seen, *early, spelled(label)}
         if len(names) > self.settings.labels.max_classes:
             raise BadRecord("unknown-label", "one class too many")
         if sum(len(encode(name)) for name in names) > CLASS_NAMES_BYTES:
@@ -121,18 +115,15 @@ class Labels:
         return True
 
     def ended(self, made: Decision) -> None:
-        """An id or a label came to this; a label applied late is judged by what it carried itself."""
+        """An id or a label came to this; a label applied late is judged by its own content."""
         if made.outcome == "applied_late":
             assert made.id is not None
             assert made.label_offset is not None
             assert made.label is not None
             assert made.features is not UNSET
-            source, raw = made.label_offset, bytes(made.features)
-            self._judged(
-                Waiting(made.id, source, self.ledger.now, made.prediction, 0, raw, 0, 0, 0),
-                made.label,
-                late=True,
-            )
+            raw = bytes(made.features)
+            entry = Waiting(made.id, made.label_offset, self.ledger.now, made.prediction, 0, raw, 0, 0, 0)
+            self._judged(entry, made.label, late=True)
         self.decided(made)
 
     def apply(self, entry: Waiting, label_offset: int, label: LabelValue) -> None:
@@ -141,7 +132,7 @@ class Labels:
         self.decided(Decision("applied", entry.id, entry.source, label_offset, label, entry.predicted))
 
     def _judged(self, entry: Waiting, label: LabelValue, *, late: bool) -> None:
-        """Counted, learned from if due, and the id is resolved."""
+        """Count the label, resolve the id, and learn if that is due."""
         mistaken = entry.predicted != label
         self.counts.judged(
             label,
@@ -157,9 +148,12 @@ class Labels:
     def _learned(self, entry: Waiting, label: LabelValue, *, mistaken: bool, late: bool) -> None:
         """An update must be there exactly where one is due."""
         model, p = self._model, self.partition
-        x = self._features(entry.features)
         due: Update | None = None
         before = model.version()
+        try:
+            x: Features | None = model.features(entry.features)
+        except BadRecord:  # predicted in an older epoch, under other settings
+            x = None
         if x is not None and model.reader.knows(label):
             amount, predicted = model.decide(x, label)
             behind = 0
@@ -168,34 +162,18 @@ class Labels:
                 behind = sum(model.updates) - entry.updates
             if amount:
                 clock = [count + (q == p) for q, count in enumerate(model.clock)]
-                n, raw = model.updates[p] + 1, Raw(entry.features)
+                n, raw, source = model.updates[p] + 1, Raw(entry.features), entry.source
                 due = Update(
-                    model.epoch,
-                    n,
-                    clock,
-                    entry.id,
-                    label,
-                    predicted,
-                    raw,
-                    entry.source,
-                    before,
-                    behind,
-                    late=late,
-                    amount=amount,
-                )
+                    model.epoch, n, clock, entry.id, label, predicted, raw, source, before, behind,
+                    late=late, amount=amount,
+                )  # fmt: skip
         model.clock[p] += 1
         self._meet(entry, label, due, late=late)
 
-    def _features(self, raw: bytes) -> Features | None:
-        try:
-            return self._model.features(raw)
-        except BadRecord:  # predicted in an older epoch, under other settings
-            return None
-
     def _meet(self, entry: Waiting, label: LabelValue, due: Update | None, *, late: bool) -> None:
-        """Compare what is due with what is recorded next, and fold the latter.
+        """Compare what is due with the next recorded update, and fold the latter.
 
-        Other partitions' clocks follow from the version of averaged learners only; no other learner asks for them.
+        Other partitions' clocks can be checked for averaged learners only: no others record them in their versions.
         """
         at_hand = (late, entry.source, entry.id)
         self._drop_strangers(at_hand)
@@ -204,7 +182,7 @@ class Labels:
         if due is None:
             self._findings.check(
                 "labels without update",
-                f"updates-{self.partition}" if found is None else place(found[0]),
+                f"updates-{self.partition}" if found is None else found[0].location,
                 not its_own,
                 lambda: f"an update for {entry.id!r}, label {shown(label)}, where the model does not err",
             )
@@ -216,16 +194,14 @@ class Labels:
                 f"no update {due.n} for {entry.id!r}, label {shown(label)}, where one was due",
             )
         else:
-            record, told = found
+            record, recorded = found
             ulps = ULPS if self._model.kind.rounds(self.settings.learner) else 0
-            leave = ("amount",) if same_score(told.amount, due.amount, ulps=ulps) else ()
+            leave = ("amount",) if same_score(recorded.amount, due.amount, ulps=ulps) else ()
             clocked = self._model.learner.averaged
-            wrong = differing(told, due, leave=leave if clocked else (*leave, "clock"))
-            if not clocked and told.clock[self.partition] != due.clock[self.partition]:
-                wrong += (
-                    f"; clock is {told.clock}, entry {self.partition} should be {due.clock[self.partition]}"
-                )
-            self._findings.check("updates", place(record), not wrong, wrong)
+            wrong = differing(recorded, due, leave=leave if clocked else (*leave, "clock"))
+            if not clocked and recorded.clock[self.partition] != due.clock[self.partition]:
+                wrong += f"; clock is {recorded.clock}, entry {self.partition} should be {due.clock[self.partition]}"
+            self._findings.check("updates", record.location, not wrong, wrong)
         if its_own:
             self._fold()
 
@@ -237,33 +213,32 @@ class Labels:
             self.counts.updated()
 
     def _drop_strangers(self, at_hand: tuple[bool, int, str]) -> None:
-        """Updates of examples that do not wait, and are not the one at hand, are due to nothing."""
+        """Pass updates that have no cause: their example does not wait, and is not the one at hand."""
         while (found := self.replica.peek(self.partition)) is not None:
-            told = found[1]
-            if _cause(told)[:2] == at_hand[:2] or self._its_turn_may_come(told):
+            recorded = found[1]
+            if _cause(recorded)[:2] == at_hand[:2] or self._its_turn_may_come(recorded):
                 return
             self._stranger(*found)
 
-    def _its_turn_may_come(self, told: Update) -> bool:
-        """Whether its example waits, or its late label, or either may still be consumed."""
-        if told.late:
-            early = self.ledger.parked.get(told.id)
-            return told.source > self.ledger.newest_label or (
-                early is not None and early.offset == told.source
-            )
-        waiting = self.ledger.waiting.get(told.id)
-        return told.source > self.ledger.newest_source or (
-            waiting is not None and waiting.source == told.source
-        )
+    def _its_turn_may_come(self, recorded: Update) -> bool:
+        """Whether its example waits or its late label is parked, or either is still to be consumed."""
+        if recorded.late:
+            newest, held = self.ledger.newest_label, self.ledger.parked.get(recorded.id)
+            return recorded.source > newest or (held is not None and held.offset == recorded.source)
+        newest, example = self.ledger.newest_source, self.ledger.waiting.get(recorded.id)
+        return recorded.source > newest or (example is not None and example.source == recorded.source)
 
-    def _stranger(self, record: Record, told: Update) -> None:
+    def _stranger(self, record: Record, recorded: Update) -> None:
         self._findings.check(
-            "updates", place(record), False, f"update {told.n} for {told.id!r} follows from no label"
+            "updates",
+            record.location,
+            False,
+            f"update {recorded.n} for {recorded.id!r} follows from no label",
         )
         self._fold()
 
     def unexplained(self, updates: int | None) -> None:
-        """Before the own version is `updates` (None: the epoch is over), all of them must have been due."""
+        """Updates before the step's version (None: the epoch is over) that no label explained are differences."""
         while (found := self.replica.peek(self.partition)) is not None:
             if updates is not None and found[1].n > updates:
                 return
@@ -271,5 +246,5 @@ class Labels:
 
 
 def _cause(update: Update) -> tuple[bool, int, str]:
-    """The example, or late label, that an update is due to."""
+    """The example or late label that caused an update."""
     return update.late, update.source, update.id

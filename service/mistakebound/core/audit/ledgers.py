@@ -1,6 +1,6 @@
-"""The ledgers in checkpoints, each compared with the audit's own ledger where the walk passes its place."""
+"""The ledgers in checkpoints, each compared with the audit's own when the walk reaches the same offset."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 from mistakebound.core.audit.counts import Counts
 from mistakebound.core.audit.findings import Findings
@@ -9,7 +9,7 @@ from mistakebound.core.checkpoint import LedgerSnapshot
 
 
 class Ledgers:
-    """Frozen ledgers that wait for the partition step they were made after."""
+    """Ledgers from checkpoints, each waiting for the partition step after which it was made."""
 
     def __init__(self) -> None:
         self._waiting: dict[int, list[tuple[str, int, LedgerSnapshot]]] = {}
@@ -28,7 +28,7 @@ class Ledgers:
         counts: Counts,
         findings: Findings,
     ) -> None:
-        """`last_offset`: of the newest `outcomes` record, -1 before the first; `epoch`: the one it is in now."""
+        """Compare those made here. `last_offset`: of the newest `outcomes` record, -1 before the first; `epoch`: now."""
         left = []
         for name, made_in, frozen in self._waiting.get(partition, ()):
             if (frozen.outcomes_end, made_in) != (last_offset + 1, epoch):
@@ -42,7 +42,7 @@ class Ledgers:
             self._waiting[partition] = left
 
     def finish(self, findings: Findings) -> None:
-        """Those that stand where no partition step ended."""
+        """The ledgers left over stand where no partition step ended; only an empty one may."""
         for partition, left in self._waiting.items():
             for name, _, frozen in left:
                 empty = frozen.outcomes_end == 0 and not frozen.waiting and not frozen.parked
@@ -56,29 +56,33 @@ class Ledgers:
 
 def _differences(frozen: LedgerSnapshot, ledger: ReferenceLedger, counts: Counts) -> list[str]:
     wrong = []
-    waiting = [
-        (e.id, e.source, e.at, e.predicted, e.epoch, e.features, e.updates) for e in ledger.waiting.values()
-    ]
-    told = [(e.id, e.source, e.at, e.predicted, e.epoch, e.features, e.updates) for e in frozen.waiting]
-    if told != waiting:
-        wrong.append(_first("waiting examples", told, waiting))
-    parked = [(e.id, e.offset, e.label, e.at, e.carried) for e in ledger.parked.values()]
-    told_parked = [(e.id, e.offset, e.label, e.at, e.carried) for e in frozen.parked]
-    if told_parked != parked:
-        wrong.append(_first("parked labels", told_parked, parked))
-    closed = [(record_id, entry.label) for record_id, entry in ledger.remembered.items()]
-    told_closed = [(e.id, e.label) for e in frozen.remembered]
-    if told_closed != closed:
-        wrong.append(_first("remembered ids", told_closed, closed))
+    for what, recorded, made in (
+        (
+            "waiting examples",
+            [(e.id, e.source, e.at, e.predicted, e.epoch, e.features, e.updates) for e in frozen.waiting],
+            [
+                (e.id, e.source, e.at, e.predicted, e.epoch, e.features, e.updates)
+                for e in ledger.waiting.values()
+            ],
+        ),
+        (
+            "parked labels",
+            [(e.id, e.offset, e.label, e.at, e.carried) for e in frozen.parked],
+            [(e.id, e.offset, e.label, e.at, e.carried) for e in ledger.parked.values()],
+        ),
+        (
+            "remembered ids",
+            [(e.id, e.label) for e in frozen.remembered],
+            [(record_id, entry.label) for record_id, entry in ledger.remembered.items()],
+        ),
+    ):
+        if len(recorded) != len(made):
+            wrong.append(f"{len(recorded)} {what}, should be {len(made)}")
+        elif recorded != made:
+            one, other = next(pair for pair in zip(recorded, made, strict=True) if pair[0] != pair[1])
+            wrong.append(f"{what}: {str(one)[:80]} should be {str(other)[:80]}")
     if frozen.stream_time != ledger.now:
         wrong.append(f"stream time is {frozen.stream_time}, should be {ledger.now}")
     differences = counts.differences(frozen.tallies)
     wrong += [f"{name} is {one}, should be {two}" for name, (one, two) in differences.items()]
     return wrong
-
-
-def _first(what: str, told: Sequence[object], made: Sequence[object]) -> str:
-    if len(told) != len(made):
-        return f"{len(told)} {what}, should be {len(made)}"
-    one, other = next((a, b) for a, b in zip(told, made, strict=True) if a != b)
-    return f"{what}: {str(one)[:80]} should be {str(other)[:80]}"

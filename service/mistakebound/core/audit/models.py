@@ -23,12 +23,8 @@ def check_model(
     messages: MessageSettings,
     findings: Findings,
 ) -> None:
-    """Rows to the bit, names, version, positions and epochs."""
-    wrong = [
-        f"epoch {epoch.epoch} is another than in the log"
-        for epoch in found.epochs
-        if epochs.get(epoch.epoch) != epoch
-    ]
+    """Compare rows to the bit, names, version, positions and epochs."""
+    wrong = [f"epoch {e.epoch} is not as in the log" for e in found.epochs if epochs.get(e.epoch) != e]
     if not wrong:
         try:
             wrong = _differences(source, found, epochs, messages)
@@ -40,48 +36,48 @@ def check_model(
 def _differences(
     source: Source, found: Checkpoint, epochs: Mapping[int, Epoch], messages: MessageSettings
 ) -> list[str]:
-    told = found.model
-    lengths = {len(told.updates), len(told.clock), len(found.updates_next)}
+    recorded = found.model
+    lengths = {len(recorded.updates), len(recorded.clock), len(found.updates_next)}
     if lengths != {source.partitions}:
         return [f"it is of {lengths} partitions, the log has {source.partitions}"]
-    replica = Replica(source, settings_of(epochs[told.epoch], messages), told.epoch, epochs)
+    replica = Replica(source, settings_of(epochs[recorded.epoch], messages), recorded.epoch, epochs)
     wrong = []
-    for q, updates in enumerate(told.updates):
+    for q, updates in enumerate(recorded.updates):
         if not replica.reach(q, updates):
             wrong.append(f"it holds {updates} updates of partition {q}, the log {replica.model.updates[q]}")
         last, after, end = replica.last_offset[q], replica.next_offset(q), found.updates_next[q]
         if not last < end or (after is not None and end > after):
             wrong.append(f"it goes on at offset {end} of updates-{q}, should be {last + 1}")
     model = replica.model
-    for q, clock in enumerate(told.clock):
+    for q, clock in enumerate(recorded.clock):
         ledger = found.ledgers.get(q)
         own = None if ledger is None else ledger.tallies.epoch.judged
         if clock < model.clock[q] or (own is not None and clock != own):
             wrong.append(f"clock {q} is {clock}, should be {model.clock[q] if own is None else own}")
     comparable = model.kind.comparable
     try:
-        one = canonical(comparable(told.state))
+        one = canonical(comparable(recorded.state))
     except (KeyError, TypeError, ValueError):
         one = None
     made = model.learner.dump()
     if one != canonical(comparable(msgspec.msgpack.decode(msgspec.msgpack.encode(made)))):
-        wrong.append(f"its rows are not the fold of its updates{_first_row(told.state, made)}")
-    if pack("<d", told.radius) != pack("<d", model.radius) or told.decided != model.decided:
+        wrong.append(f"its rows are not the fold of its updates{_first_row(recorded.state, made)}")
+    if pack("<d", recorded.radius) != pack("<d", model.radius) or recorded.decided != model.decided:
         wrong.append(
-            f"radius and decided are {told.radius!r} and {told.decided}, "
+            f"radius and decided are {recorded.radius!r} and {recorded.decided}, "
             f"should be {model.radius!r} and {model.decided}"
         )
     return wrong
 
 
-def _first_row(told: object, made: object) -> str:
+def _first_row(recorded: object, made: object) -> str:
     """The first coordinate that differs, where the state is rows of numbers."""
-    if not isinstance(told, dict) or not isinstance(made, dict):
+    if not isinstance(recorded, dict) or not isinstance(made, dict):
         return ""
     for part, rows in made.items():
         for q, row in enumerate(rows):
             try:
-                other = told[part][q]
+                other = recorded[part][q]
                 for name in sorted({*row, *other}):
                     if canonical(row.get(name)) != canonical(other.get(name)):
                         return (

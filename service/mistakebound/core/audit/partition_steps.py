@@ -1,10 +1,9 @@
-"""`outcomes` as whole partition steps: the parts of one partition step put together again."""
+"""`outcomes` as whole partition steps: the parts of each put together again."""
 
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from mistakebound.core.audit.findings import Findings
-from mistakebound.core.audit.source import place
 from mistakebound.core.messages.schema import (
     Decision,
     Inputs,
@@ -33,14 +32,14 @@ class RecordedStep(NamedTuple):
 
 
 def recorded_steps(records: Iterable[Record], findings: Findings) -> Iterator[RecordedStep]:
-    """Whole partition steps in order; parts that make none are differences. Raises BadLog."""
+    """Whole partition steps in order; a part that belongs to none is a difference. Raises BadLog."""
     parts: list[tuple[Record, Outcomes]] = []
     for record in records:
         part = read_outcomes(record)
         whole = part.part == len(parts) and (not parts or part.model == parts[0][1].model)
         if not findings.check(
             "steps",
-            place(record),
+            record.location,
             whole,
             lambda part=part: f"part {part.part} continues no partition step",  # type: ignore[misc]
         ):
@@ -49,33 +48,13 @@ def recorded_steps(records: Iterable[Record], findings: Findings) -> Iterator[Re
         last = (part.order, part.at, part.inputs, part.recovery_point, part.tallies)
         if all(field is None for field in last):
             continue
+        whole = None not in last
         if findings.check(
-            "steps",
-            place(record),
-            None not in last,
-            "its last part lacks order, at, inputs, marks or tallies",
+            "steps", record.location, whole, "its last part lacks order, at, inputs, marks or tallies"
         ):
-            yield _whole(parts)
+            decisions = [(decision, each.offset) for each, its in parts for decision in its.decisions]
+            first = parts[0][0].offset
+            yield RecordedStep(first, record.offset, part.model, decisions, *last)  # type: ignore[arg-type]
         parts = []
     if parts:
-        findings.check("steps", place(parts[-1][0]), False, "the last partition step has no last part")
-
-
-def _whole(parts: list[tuple[Record, Outcomes]]) -> RecordedStep:
-    record, last = parts[-1]
-    assert last.order is not None
-    assert last.at is not None
-    assert last.inputs is not None
-    assert last.recovery_point is not None
-    assert last.tallies is not None
-    return RecordedStep(
-        parts[0][0].offset,
-        record.offset,
-        last.model,
-        [(decision, each.offset) for each, part in parts for decision in part.decisions],
-        last.order,
-        last.at,
-        last.inputs,
-        last.recovery_point,
-        last.tallies,
-    )
+        findings.check("steps", parts[-1][0].location, False, "the last partition step has no last part")

@@ -1,18 +1,19 @@
 """What became of every id of one partition, by the rules of label outcomes, written a second time.
 
 For each record: stream time advances, examples that waited too long expire in offset order, labels parked
-too long become unmatched or are applied late, the record is handled, and the oldest beyond `labels.max_waiting` are evicted.
-Resolved ids are remembered first-in first-out. An auditor that took these from the worker's ledger would
-repeat its mistakes; so nothing is shared with it.
+too long become unmatched or are applied late, the record is handled, and the oldest beyond `labels.max_waiting` are
+evicted. Resolved ids are remembered first-in first-out. An auditor that used the worker's ledger would repeat its
+mistakes, so nothing is shared with it.
 """
 
 from collections import Counter, OrderedDict
+from collections.abc import Mapping
+from math import inf
 from typing import Literal, NamedTuple
 
 from msgspec import UNSET, Raw
 
-from mistakebound.core.audit.counts import name_of
-from mistakebound.core.messages.labels import Carried
+from mistakebound.core.messages.labels import Carried, spelled
 from mistakebound.core.messages.schema import Decision
 from mistakebound.settings import LabelSettings, LabelValue
 
@@ -27,7 +28,7 @@ class Waiting(NamedTuple):
     epoch: int
     features: bytes
     updates: int
-    """How many updates its version had folded."""
+    """How many updates the predicting model had folded."""
     prediction_offset: int
     outcome_offset: int
     """First `outcomes` record of the partition step that predicted it."""
@@ -73,24 +74,18 @@ class ReferenceLedger:
     def rule(self, rules: LabelSettings) -> None:
         """From now on these rules count: at the beginning, and when an epoch begins."""
         self._rules = rules
-        self._longest_wait = (
-            None if rules.max_delay is None else round(rules.max_delay.total_seconds() * 1000)
-        )
+        self._longest_wait = inf if rules.max_delay is None else round(rules.max_delay.total_seconds() * 1000)
         self._longest_parked = round(rules.parking.total_seconds() * 1000)
         self._forget()
 
     def advance(self, timestamp_ms: int) -> None:
-        """A record's time; a negative one is none."""
+        """Take a record's time; a record without one has a negative one."""
         self.now = max(self.now, timestamp_ms)
 
     def next_due(self) -> Decision | None:
-        """What stream time ends next: an example, then a label."""
+        """What time ends next: an example's waiting, or else a label's parking."""
         waiting = next(iter(self.waiting.values()), None)
-        if (
-            waiting is not None
-            and self._longest_wait is not None
-            and self.now - waiting.at > self._longest_wait
-        ):
+        if waiting is not None and self.now - waiting.at > self._longest_wait:
             return self._give_up(waiting, "expired")
         parked = next(iter(self.parked.values()), None)
         if parked is not None and self.now - parked.at > self._longest_parked:
@@ -98,7 +93,7 @@ class ReferenceLedger:
         return None
 
     def next_surplus(self) -> Decision | None:
-        """The oldest example beyond those that may wait."""
+        """Evict the oldest example if more wait than may."""
         if len(self.waiting) <= self._rules.max_waiting:
             return None
         return self._give_up(next(iter(self.waiting.values())), "evicted")
@@ -110,7 +105,7 @@ class ReferenceLedger:
     def label(
         self, record_id: str, offset: int, label: LabelValue, carried: Carried | None
     ) -> Decision | None:
-        """What a label that is not to be applied becomes; None: apply it to the open example."""
+        """What becomes of a label; None: it is applied to the waiting example."""
         if record_id in self.waiting:
             return None
         if record_id in self.remembered:
@@ -121,22 +116,22 @@ class ReferenceLedger:
         if record_id in self.parked:
             return Decision(_again(self.parked[record_id].label, label), record_id, None, offset, label)
         self.parked[record_id] = Parked(record_id, offset, label, self.now, self.here, carried)
-        self.parked_classes[name_of(label)] += 1
+        self.parked_classes[spelled(label)] += 1
         predicted, features = (None, UNSET) if carried is None else (carried.predicted, Raw(carried.features))
         return Decision("parked", record_id, None, offset, label, predicted, self.now, features)
 
     def meet(self, record_id: str) -> Parked | None:
-        """The early label of this id, which waits no longer; None where there is none."""
+        """Take out the parked label of this id; None where there is none."""
         parked = self.parked.pop(record_id, None)
         if parked is not None:
-            name = name_of(parked.label)
+            name = spelled(parked.label)
             self.parked_classes[name] -= 1
             if not self.parked_classes[name]:
                 del self.parked_classes[name]
         return parked
 
     def surplus_label(self) -> Decision | None:
-        """After one more was parked: the oldest, if that was one too many."""
+        """After one more was parked: what becomes of the oldest, if there are too many."""
         if len(self.parked) <= self._rules.max_parked:
             return None
         return self._unmatched(next(iter(self.parked.values())))
@@ -150,12 +145,8 @@ class ReferenceLedger:
 
     def oldest_outcome(self) -> int | None:
         """The oldest `outcomes` offset that anything held here was written at."""
-        first = (
-            next((entry.outcome_offset for entry in self.waiting.values()), None),
-            next((entry.outcome_offset for entry in self.parked.values()), None),
-            next((entry.outcome_offset for entry in self.remembered.values()), None),
-        )
-        return min((offset for offset in first if offset is not None), default=None)
+        held: list[Mapping[str, Waiting | Parked | Remembered]] = [self.waiting, self.parked, self.remembered]
+        return min((next(iter(each.values())).outcome_offset for each in held if each), default=None)
 
     def _give_up(self, entry: Waiting, outcome: Literal["expired", "evicted"]) -> Decision:
         self.resolve(entry.id, None)
@@ -177,7 +168,7 @@ def _alone(
     label: LabelValue,
     carried: Carried | None,
 ) -> Decision:
-    """A label whose example is not there: applied from what it carries itself, if it does."""
+    """A label without its example: applied from what it carries itself, if anything."""
     if carried is None:
         return Decision(outcome, record_id, None, offset, label)
     features, predicted = carried

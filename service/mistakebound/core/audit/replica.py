@@ -1,8 +1,8 @@
-"""A replica of the model at any recorded version: the fold of `updates`, as far as it is asked for."""
+"""A replica of the model at any recorded version: the fold of `updates` up to there."""
 
 from collections.abc import Mapping
 
-from mistakebound.core.audit.source import Ahead, Source, place
+from mistakebound.core.audit.source import Ahead, Source
 from mistakebound.core.faults import BadLog, BadRecord
 from mistakebound.core.learners import KINDS
 from mistakebound.core.learners.requirements import unmet
@@ -17,17 +17,17 @@ def settings_of(epoch: Epoch, messages: MessageSettings) -> Settings:
     try:
         found = Settings.model_validate({**epoch.settings, "messages": messages.model_dump()})
     except ValueError as error:
-        raise BadLog(f"the settings of epoch {epoch.epoch} are none: {error}") from None
+        raise BadLog(f"the settings of epoch {epoch.epoch} are not valid: {error}") from None
     wrong = [f"{each.key}: {each.wrong}" for each in unmet(found)]
     if found.learner.kind not in KINDS:
         wrong.append(f"learner.kind: there is no {found.learner.kind!r}")
     if wrong:
-        raise BadLog(f"the settings of epoch {epoch.epoch} are none: {'; '.join(wrong)}")
+        raise BadLog(f"the settings of epoch {epoch.epoch} are not valid: {'; '.join(wrong)}")
     return found
 
 
 class Replica:
-    """One model that folds each partition of `updates` up to the number it is told, and never goes back."""
+    """One model that folds each partition of `updates` up to the number asked for, and never goes back."""
 
     def __init__(self, source: Source, settings: Settings, number: int, epochs: Mapping[int, Epoch]) -> None:
         """Epoch `number`, before its first update. Raises BadLog."""
@@ -68,7 +68,7 @@ class Replica:
             return None
         size = self.model.partitions
         if message.epoch != self.number or len(message.clock) != size or len(message.model.updates) != size:
-            raise BadLog(f"{place(record)} is no update of epoch {self.number} of {size} partitions")
+            raise BadLog(f"{record.location} is not an update of epoch {self.number} of {size} partitions")
         return message
 
     def peek(self, partition: int) -> tuple[Record, Update] | None:
@@ -82,7 +82,7 @@ class Replica:
         return None if record is None else record.offset
 
     def fold(self, partition: int) -> None:
-        """Fold the next update; a number that is there again counts once, a gap is passed over."""
+        """Fold the next update; a number that comes again counts once, and a gap is skipped."""
         update = self._next[partition]
         record = self._ahead[partition].take()
         assert update is not None
@@ -95,17 +95,17 @@ class Replica:
         try:
             self.model.follow(partition, update)
         except BadRecord as error:
-            raise BadLog(f"{place(record)}: its features cannot be learned from ({error})") from None
+            raise BadLog(f"{record.location}: its features cannot be learned from ({error})") from None
 
     def reach(self, partition: int, updates: int) -> bool:
-        """Fold up to this number of updates of the partition; whether the log has so many."""
+        """Fold up to this number of updates of the partition; returns whether the log has that many."""
         while self.model.updates[partition] < updates and self._next[partition] is not None:
             self.fold(partition)
         return self.model.updates[partition] == updates
 
 
 def _base_versions(epoch: Epoch, epochs: Mapping[int, Epoch]) -> dict[int, list[int]]:
-    """Epoch -> how many of its updates of each partition count."""
+    """Base epoch -> how many of its updates of each partition count."""
     versions: dict[int, list[int]] = {}
     while epoch.base is not None and epoch.base.epoch in epochs and epoch.base.epoch not in versions:
         versions[epoch.base.epoch] = list(epoch.base.updates)

@@ -28,7 +28,7 @@ class Source(Protocol):
 
 
 class Ahead:
-    """One partition of a topic, with a look at its next record. Reads only when asked, so never too early."""
+    """One partition of a topic, with a look at its next record. It reads only when asked, so never too early."""
 
     def __init__(self, records: Iterator[Record]) -> None:
         self._records = records
@@ -44,8 +44,3 @@ class Ahead:
         """Consume the next record."""
         taken, self._next = self.peek(), None
         return taken
-
-
-def place(record: Record) -> str:
-    """Where a record is, as findings name it."""
-    return f"{record.topic}-{record.partition} offset {record.offset}"

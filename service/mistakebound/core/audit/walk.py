@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping
 
 from mistakebound.core.audit.counts import Counts
+from mistakebound.core.audit.dead_letters import DeadLetters
 from mistakebound.core.audit.examples import Examples
 from mistakebound.core.audit.findings import Findings
 from mistakebound.core.audit.labels import Labels
@@ -19,10 +20,9 @@ from mistakebound.settings import MessageSettings
 
 
 class Walk:
-    """Walks a partition step by step; `order` says what each partition step consumed, its inputs what that comes to.
+    """Walks a partition step by step: `order` says what each consumed, and the inputs say what that comes to.
 
-    What cannot be gone on from (a consumed record that is not there, a record that nobody can read) ends the
-    walk with a difference.
+    Where it cannot go on (a consumed record is missing, or a record cannot be read) the walk ends with a difference.
     """
 
     def __init__(
@@ -37,6 +37,7 @@ class Walk:
     ) -> None:
         self._source, self._partition, self._epochs, self._messages = source, partition, epochs, messages
         self._ledgers, self._findings, self._progress = ledgers, findings, progress
+        self._dead_letters = DeadLetters(source, partition, findings)
         self._inputs = {topic: Ahead(source.read(topic, partition)) for topic in INPUTS}
         self._next: dict[str, int | None] = {"examples": None, "labels": None}
         self._replica: Replica | None = None
@@ -45,7 +46,7 @@ class Walk:
         self.labels: Labels
         self.examples: Examples
         self._last_offset = -1
-        self._told_apart: dict[str, tuple[object, object]] = {}
+        self._known_differences: dict[str, tuple[object, object]] = {}
 
     def run(self) -> None:
         """Walk to the end of `outcomes`."""
@@ -92,14 +93,15 @@ class Walk:
         """Set the clock to the recorded one; its own entry is the labels applied in the epoch."""
         assert self._replica is not None
         model, p = self._replica.model, self._partition
-        own, told = self.counts.epoch.judged, step.model.clock
+        own, recorded = self.counts.epoch.judged, step.model.clock
         if model.learner.averaged:
-            holds = told is not None and len(told) == model.partitions and told[p] == own
+            whole = recorded is not None and len(recorded) == model.partitions
+            holds = recorded is not None and whole and recorded[p] == own
             self._findings.check(
-                "step versions", where, holds, lambda: f"its clock is {told}; entry {p} should be {own}"
+                "step versions", where, holds, lambda: f"its clock is {recorded}; entry {p} should be {own}"
             )
-            if told is not None and len(told) == model.partitions:
-                model.clock = list(told)
+            if recorded is not None and whole:
+                model.clock = list(recorded)
         model.clock[p] = own
 
     def _begin_epoch(self, step: RecordedStep) -> None:
@@ -113,14 +115,18 @@ class Walk:
         else:
             self.labels.unexplained(None)
         self._pass_epochs(0 if old is None else old.number, number)
-        self.labels = Labels(self._replica, p, settings, self.ledger, self.counts, self._findings)
+        self.labels = Labels(
+            self._replica, p, settings, self.ledger, self.counts, self._dead_letters, self._findings
+        )
         if old is None:
-            self.examples = Examples(self._source, self._replica, p, self.labels, self._findings)
+            self.examples = Examples(
+                self._source, self._replica, p, self.labels, self._dead_letters, self._findings
+            )
         else:
             self.examples.begin_epoch(self._replica, self.labels)
 
     def _pass_epochs(self, after: int, last: int) -> None:
-        """The rules and counts of each epoch that began after one and up to another."""
+        """Take the rules of each epoch after `after` up to `last`, and begin its counts."""
         for number in sorted(self._epochs):
             if after < number <= last:
                 settings = settings_of(self._epochs[number], self._messages)
@@ -135,8 +141,8 @@ class Walk:
     # --- its records ------------------------------------------------------------------------------
 
     def _take(self, step: RecordedStep) -> None:
-        for place, count in enumerate(step.order):
-            topic = INPUTS[place % 2]
+        for run, count in enumerate(step.order):
+            topic = INPUTS[run % 2]
             for _ in range(count):
                 record = self._inputs[topic].take()
                 if record is None:
@@ -154,14 +160,14 @@ class Walk:
             self.labels.ended(due)
         self.counts.consumed(record.topic)
         if record.topic == "labels":
-            self.labels.take(record, self.examples)
+            self.labels.take(record)
         else:
             self.examples.take(record)
         while (surplus := self.ledger.next_surplus()) is not None:
             self.labels.decided(surplus)
 
     def _close(self, step: RecordedStep) -> None:
-        """A step may close between expiries, before the record that caused them: `at` is then its time."""
+        """A step may close between expiries, before the record that caused them: `at` is then that record's time."""
         where = f"outcomes-{self._partition} offset {step.last_offset}"
         heads = (ahead.peek() for ahead in self._inputs.values())
         times = {max(self.ledger.now, head.timestamp_ms) for head in heads if head is not None}
@@ -184,34 +190,30 @@ class Walk:
         self._findings.check(
             "tallies",
             where,
-            not differences or differences == self._told_apart,
+            not differences or differences == self._known_differences,
             lambda: "; ".join(
                 f"{name} is {one}, should be {two}" for name, (one, two) in differences.items()
             ),
         )
-        self._told_apart = differences
-        nexts: tuple[tuple[Topic, int], ...] = (
-            ("examples", step.inputs.examples),
-            ("labels", step.inputs.labels),
-        )
+        self._known_differences = differences
         wrong = [
-            f"the next {topic} offset is {told}, should be {self._next[topic]}"
-            for topic, told in nexts
-            if not self._is_next(topic, told)
+            f"the next {topic} offset is {recorded}, should be {self._next[topic]}"
+            for topic in INPUTS
+            if not self._is_next(topic, recorded := getattr(step.inputs, topic))
         ]
         wrong += self._recovery_point(step)
         self._findings.check("committed positions", where, not wrong, "; ".join(wrong))
         self._look_at_ledgers(step.model.epoch, step.last_offset)
 
-    def _is_next(self, topic: Topic, told: int) -> bool:
+    def _is_next(self, topic: Topic, recorded: int) -> bool:
         known = self._next[topic]
         if known is not None:
-            return told == known
+            return recorded == known
         head = self._inputs[topic].peek()
-        return head is None or told <= head.offset
+        return head is None or recorded <= head.offset
 
     def _recovery_point(self, step: RecordedStep) -> list[str]:
-        """What a rebuild from this recovery point would miss. Lower is always safe, except for `source`."""
+        """What is wrong with the recovery point: lower is always safe, except for `source`."""
         point, waiting = step.recovery_point, next(iter(self.ledger.waiting.values()), None)
         oldest = self.ledger.oldest_outcome()
         o = step.first_offset if oldest is None else min(step.first_offset, oldest)
@@ -227,7 +229,7 @@ class Walk:
         return wrong
 
     def _leftovers(self) -> None:
-        """Nothing may be there that no partition step accounts for, except for steps that came while this ran."""
+        """Nothing may be left that no partition step accounts for, unless steps were added while this ran."""
         p, extra = self._partition, []
         if self._replica is None:
             first = next(iter(self._source.read("predictions", p)), None)

@@ -7,7 +7,7 @@ from mistakebound.core.records import Data
 from mistakebound.settings import LabelValue
 
 Shared = Any
-"""An integer that many entries hold. Declared an int, it would be an object of its own in each where that is compiled."""
+"""An integer shared by many entries. Declared as an int, compiled code would make a new object for each."""
 
 
 class Waiting(Data, frozen=True, gc=False):
@@ -27,7 +27,7 @@ class Waiting(Data, frozen=True, gc=False):
     outcomes_floor: int
     """At or below the `outcomes` offset of the transaction that predicted it."""
     updates: int = 0
-    """How many updates its version had folded."""
+    """How many updates the predicting model had folded."""
 
 
 class Parked(Data, frozen=True, gc=False):
@@ -40,7 +40,7 @@ class Parked(Data, frozen=True, gc=False):
     at: int
     outcomes_floor: int
     carried: Carried | None = None
-    """What it is applied from, should no example come."""
+    """What it is applied from if no example comes."""
 
 
 class Remembered(Data, frozen=True, gc=False):
@@ -50,4 +50,4 @@ class Remembered(Data, frozen=True, gc=False):
     label: LabelValue | None
     outcomes_floor: int
     order: int
-    """Grows with every resolution."""
+    """One more with every resolution."""

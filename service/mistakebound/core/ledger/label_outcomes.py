@@ -1,4 +1,4 @@
-"""What becomes of a label, and what every recorded decision does to a ledger: two tables, each read in one place.
+"""What becomes of a label, and what every recorded decision does to a ledger: two tables, each read in one module.
 
 1. `OUTCOMES`: (what is known of the label's id) x (whether the label brings content of its own) -> outcome. The
    partition step decides by it, once, and writes the decision down.
@@ -14,12 +14,11 @@ from dataclasses import dataclass
 from operator import attrgetter
 from typing import Literal
 
-from mistakebound.core.faults import BadLog
 from mistakebound.core.messages.schema import Decision
 
 Known = Literal["waiting", "given up", "same label", "other label", "unknown", "never came"]
 """What is known of a label's id. `given up`: its example expired or was evicted; `same label`, `other label`: an earlier
-one was applied or is parked; `never came`: the label itself was parked, and may wait no longer for its example."""
+label was applied or is parked; `never came`: the label itself was parked, and may wait no longer for its example."""
 
 LabelDecision = Literal["applied", "applied_late", "duplicate", "conflict", "expired", "unmatched", "parked"]
 
@@ -66,13 +65,3 @@ OF_LABELS: Mapping[str, Effect] = {  # decisions with one
     "expired": Effect(),
     "invalid": Effect(),
 }
-
-
-def effect_of(decision: Decision) -> Effect:
-    """What a recorded decision does. Raises BadLog for one that the worker never writes."""
-    effect = (OF_EXAMPLES if decision.label_offset is None else OF_LABELS).get(decision.outcome)
-    if effect is None:
-        raise BadLog(f"{decision} is none that the worker makes")
-    if effect.needs is not None and None in effect.needs(decision):
-        raise BadLog(f"{decision} lacks what such a decision has")
-    return effect

@@ -8,38 +8,29 @@ Rules, in the order in which a record meets them (`service/mistakebound/core/ste
 4. the record is handled;
 5. the oldest waiting examples beyond `max_waiting` are evicted.
 
-Age counts from the stream time at which an entry was made, so producers' clocks may go as they like.
-Resolved ids are remembered first-in first-out, trimmed after every decision. Nothing here is inferred
-on a rebuild: `service/mistakebound/core/ledger/rebuild.py` applies recorded decisions to the same three maps.
+Age counts from the stream time at which an entry was made, so producers' clocks need not agree.
+Resolved ids are remembered first-in first-out, trimmed after every decision. A rebuild infers nothing: `service/mistakebound/core/ledger/rebuild.py` applies recorded decisions to the same three maps.
 """
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass
 from math import inf
 from operator import attrgetter
 
 from mistakebound.core.journal import Journal
 from mistakebound.core.ledger.entries import Parked, Remembered, Shared, Waiting
-from mistakebound.core.ledger.label_outcomes import Known
 from mistakebound.core.ledger.ordered_map import OrderedMap
 from mistakebound.core.messages.labels import Carried, spelled
 from mistakebound.core.messages.schema import RecoveryPoint
 from mistakebound.core.messages.tallies import Tallies, zero
 from mistakebound.settings import LabelSettings, LabelValue
 
-
-@dataclass(slots=True)
-class _Scalars:
-    stream_time: int
-    resolutions: int
-    tallies: Tallies
-    examples_next: int
-    labels_next: int
+Scalars = tuple[int, int, Tallies, int, int]
+"""Stream time, resolutions, tallies, and the next offsets of examples and labels."""
 
 
 class Ledger:
-    """The three maps, the stream time and the counts of one partition."""
+    """What one partition holds: three maps, the stream time and the counts."""
 
     def __init__(self, rules: LabelSettings) -> None:
         self.max_delay_ms = None if rules.max_delay is None else round(rules.max_delay.total_seconds() * 1000)
@@ -66,9 +57,9 @@ class Ledger:
         self.remembered: Mapping[str, Remembered] = self._remembered.entries
         """Resolved ids, in the order resolved."""
         self._parked_classes: Counter[str] = Counter()
-        self._scalars: Journal[_Scalars] = Journal()
+        self._scalars: Journal[Scalars] = Journal()
         self.next_deadline: float = -1.0
-        """Until then nothing becomes overdue; see `quiet`."""
+        """Nothing becomes overdue before this stream time; see `nothing_overdue`."""
 
     # --- what is held -----------------------------------------------------------------------------
 
@@ -78,9 +69,10 @@ class Ledger:
         return self._parked_classes.keys()
 
     def nothing_overdue(self) -> bool:
-        """Whether nothing is overdue yet: to be asked at every record later than `next_deadline`, which it renews.
+        """Whether nothing is overdue; if so, sets the next deadline. Ask at every record later than `next_deadline`.
 
-        Later entries are not older than the oldest ones, and only `rollback` and `restore` bring any back.
+        Until then nothing can become overdue: later entries are never older, and only `rollback` and `restore` bring
+        entries back, and both clear the deadline.
         """
         if self.overdue_example() is not None or self.overdue_label() is not None:
             return False
@@ -93,7 +85,7 @@ class Ledger:
         return True
 
     def oldest_example(self) -> Waiting | None:
-        """The one that has waited longest."""
+        """The example that has waited longest."""
         return self._waiting.oldest()
 
     def overdue_example(self) -> Waiting | None:
@@ -115,8 +107,8 @@ class Ledger:
     def recovery_point(self) -> RecoveryPoint:
         """From where a rebuild must read to find all that is held. Lower is always safe.
 
-        Entries made in the step that is being closed carry the ends known before it as their floors:
-        their records cannot lie below.
+        Entries made in the step that is being closed have the topics' ends before it as their floors: their records
+        cannot lie below.
         """
         waiting, parked, remembered = self._waiting.oldest(), self._parked.oldest(), self._remembered.oldest()
         oldest = [entry.outcomes_floor for entry in (waiting, parked, remembered) if entry is not None]
@@ -125,16 +117,6 @@ class Ledger:
             outcomes=min([self.outcomes_end, *oldest]),
             source=self.examples_next if waiting is None else waiting.source,
         )
-
-    def known(self, record_id: str, label: LabelValue) -> Known:
-        """What is known of a label's id for which no example waits."""
-        resolved = self.remembered.get(record_id)
-        if resolved is not None and resolved.label is None:
-            return "given up"
-        earlier = resolved or self.parked.get(record_id)
-        if earlier is None:
-            return "unknown"
-        return "same label" if earlier.label == label else "other label"
 
     # --- transitions ------------------------------------------------------------------------------
 
@@ -148,14 +130,14 @@ class Ledger:
         self._parked_classes[spelled(label)] += 1
 
     def restore(self, waiting: Iterable[Waiting], parked: Iterable[Parked]) -> None:
-        """Hold exactly these, in this order: on a rebuild."""
+        """On a rebuild: hold exactly these, in this order."""
         self._waiting.hold(waiting)
         self._parked.hold(parked)
         self._count_classes()
         self.next_deadline = -1.0
 
     def unpark(self, record_id: str) -> Parked:
-        """The parked label leaves, for its example or for good."""
+        """A parked label leaves: its example came, or it may wait no longer."""
         entry = self._parked.pop(record_id)
         name = spelled(entry.label)
         self._parked_classes[name] -= 1
@@ -187,26 +169,23 @@ class Ledger:
     # --- one transaction --------------------------------------------------------------------------
 
     def begin(self) -> None:
-        """What follows can be rolled back."""
+        """A step begins: what follows can be rolled back."""
         tallies = Tallies(self.tallies.life.copy(), self.tallies.epoch.copy())
         self._scalars.begin()
         self._scalars.note(
-            _Scalars(self.stream_time, self.resolutions, tallies, self.examples_next, self.labels_next)
+            (self.stream_time, self.resolutions, tallies, self.examples_next, self.labels_next)
         )
-        for entries in (self._waiting, self._parked, self._remembered):
-            entries.begin()
+        self.keep()
 
     def keep(self) -> None:
-        """What was done so far is never rolled back: its journal would grow as large as the log."""
+        """Forget how to undo what was done before: on a rebuild that journal would grow as large as the log."""
         for entries in (self._waiting, self._parked, self._remembered):
             entries.begin()
 
     def rollback(self) -> None:
         """Restore everything as it was at `begin`; a second time, at the one before."""
         (before,) = self._scalars.take_back()
-        self.stream_time, self.resolutions = before.stream_time, before.resolutions
-        self.tallies = before.tallies
-        self.examples_next, self.labels_next = before.examples_next, before.labels_next
+        self.stream_time, self.resolutions, self.tallies, self.examples_next, self.labels_next = before
         for entries in (self._waiting, self._parked, self._remembered):
             entries.rollback()
         self._count_classes()

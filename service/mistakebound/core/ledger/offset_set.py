@@ -1,17 +1,17 @@
-"""A set of offsets that costs a bit each: most of them lie close together."""
+"""A set of offsets that takes about one bit for each, as most of them lie close together."""
 
 _BITS = 12
 _MASK = (1 << _BITS) - 1
 
 
 class OffsetSet:
-    """Grows only. An offset far from all others takes a block of its own, whatever its size."""
+    """It only grows. An offset far from all others takes a whole block of 4,096 bits."""
 
     def __init__(self) -> None:
         self._blocks: dict[int, bytearray] = {}
 
     def add(self, offset: int) -> None:
-        """Hold this offset too."""
+        """Add an offset."""
         block = self._blocks.get(offset >> _BITS)
         if block is None:
             block = self._blocks[offset >> _BITS] = bytearray((_MASK + 1) // 8)

@@ -1,7 +1,6 @@
-"""A map by id that is used first-in first-out, from whose middle anything may leave, and whose last two steps can be
-taken back.
+"""A first-in first-out map by id: entries may leave from its middle, and its last two steps can be taken back.
 
-A plain dict passes over all that has left to find its first entry; an OrderedDict takes 40 bytes an entry more.
+To find its first entry a plain dict passes over all that have left; an OrderedDict takes 40 bytes more for each entry.
 """
 
 from collections import deque
@@ -14,26 +13,26 @@ from mistakebound.core.ledger.entries import Parked, Remembered, Waiting
 Entry = TypeVar("Entry", Waiting, Parked, Remembered)
 
 FEW = 1_000
-"""So many ids of entries that have left are no reason yet to look through all."""
+"""Up to this many ids of entries that have left, the queue is not cleaned."""
 
 
 class OrderedMap(Generic[Entry]):
-    """Entries in the order in which they were put, each by its id."""
+    """Entries by id, in the order in which they were put."""
 
     def __init__(self, number: Callable[[Entry], int]) -> None:
-        """`number`: grows from each entry to the next; by it they are in order again when a step is taken back."""
+        """`number`: grows from each entry to the next; it restores the order when a step is taken back."""
         self.entries: dict[str, Entry] = {}
-        """In their order; only to be read. To find the first one, ask `oldest`."""
+        """In their order; read only. `oldest` finds the first one faster."""
         self._number: Callable[[Any], int] = number
         self._order: deque[str] = deque()
-        """Ids in the order put; some may have left, and an id that came again is there again."""
+        """Ids in the order put: some of entries that have left, and one that came again stands there twice."""
         self._left: dict[str, int] = {}
-        """How often an id is there, from the left, without its entry."""
+        """Id -> how many of its places in `_order`, counted from the front, have no entry any more."""
         self._journal: Journal[str | Entry] = Journal()
-        """An entry that was there, or the id of one that was not."""
+        """What each change replaced: an entry, or the id alone where there was none."""
 
     def put(self, entry: Entry) -> None:
-        """It is the newest, or takes the place of one of its id."""
+        """Add as the newest, or in place of the entry with the same id."""
         record_id, entries, newest = entry.id, self.entries, self._journal.newest
         before = entries.get(record_id)
         if before is None:
@@ -43,7 +42,7 @@ class OrderedMap(Generic[Entry]):
             newest.append(record_id if before is None else before)
 
     def pop(self, record_id: str) -> Entry:
-        """Raises KeyError where there is none."""
+        """Remove an entry. Raises KeyError where there is none."""
         entry, left, newest = self.entries.pop(record_id), self._left, self._journal.newest
         if newest is not None:
             newest.append(entry)
@@ -52,11 +51,11 @@ class OrderedMap(Generic[Entry]):
             return entry
         left[record_id] = left.get(record_id, 0) + 1
         if len(left) > FEW + len(self.entries) // 4:
-            self._look_through()
+            self._clean()
         return entry
 
     def oldest(self) -> Entry | None:
-        """The one that was put first."""
+        """The entry that was put first."""
         order, left = self._order, self._left
         while left and order and (times := left.get(order[0], 0)):
             if times == 1:
@@ -67,18 +66,17 @@ class OrderedMap(Generic[Entry]):
 
     def hold(self, entries: Iterable[Entry]) -> None:
         """Hold exactly these, in this order."""
-        held = list(entries)
+        held = {entry.id: entry for entry in entries}
         self.entries.clear()
-        for entry in held:
-            self.entries[entry.id] = entry
-        self._look_through()
+        self.entries.update(held)
+        self._clean()
 
     def begin(self) -> None:
-        """A step begins; the last but one can no more be taken back."""
+        """A step begins; only this and the one before it can be taken back."""
         self._journal.begin()
 
     def rollback(self) -> None:
-        """Everything is as it was at `begin`; a second time, as at the one before."""
+        """Restore everything as it was at `begin`; called a second time, as at the one before."""
         changes = list(self._journal.take_back())
         if not changes:
             return
@@ -90,5 +88,6 @@ class OrderedMap(Generic[Entry]):
                 entries[before.id] = before
         self.hold(sorted(entries.values(), key=self._number))
 
-    def _look_through(self) -> None:
+    def _clean(self) -> None:
+        """Drop the ids of entries that have left."""
         self._order, self._left = deque(self.entries), {}

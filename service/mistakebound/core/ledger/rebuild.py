@@ -1,11 +1,11 @@
-"""Positions and logs to the same state: what a worker held, read back from what it wrote.
+"""Read back from positions and logs the state that a worker held.
 
-Nothing is inferred. Predictions say who waits, recorded decisions say what became of it; both are
+Nothing is inferred. Predictions say which examples wait, recorded decisions say what became of them; both are
 applied in log order to an empty ledger, or to one from a checkpoint. Reading from further back than
 needed is always safe: an entry leaves by its own offset, and memory is first-in first-out.
 
-`outcomes` come first: of an example that is resolved no more is noted than that its offset is, in one bit, and its
-prediction is then passed over undecoded. So no more is ever held than in the end.
+`outcomes` are read first. Of a resolved example only its offset is noted, in one bit, and its prediction is then
+skipped undecoded, so that never more is held than in the end.
 """
 
 from collections.abc import Iterable
@@ -15,7 +15,7 @@ from msgspec.json import decode
 
 from mistakebound.core.faults import BadLog
 from mistakebound.core.ledger.entries import Parked, Shared, Waiting
-from mistakebound.core.ledger.label_outcomes import effect_of
+from mistakebound.core.ledger.label_outcomes import OF_EXAMPLES, OF_LABELS
 from mistakebound.core.ledger.ledger import Ledger
 from mistakebound.core.ledger.offset_set import OffsetSet
 from mistakebound.core.messages.labels import Carried
@@ -31,8 +31,8 @@ from mistakebound.core.messages.tallies import zero
 from mistakebound.core.records import Position, Record
 
 NEAR, NEAR_MS = 256, 1_000
-"""OffsetSet and stream time. Predictions that lie so near share a floor, hardly older than they are: a number of its
-own would take 32 bytes of each entry."""
+"""Offsets, and ms of stream time. Predictions within both share one floor object, hardly lower than their own offset: a
+number of its own would take 32 bytes of each entry."""
 
 
 def read_recovery_point(position: Position) -> RecoveryPoint:
@@ -57,9 +57,9 @@ def rebuild(
 ) -> Ledger:
     """Bring `ledger` (empty, or a checkpoint's) to the committed position.
 
-    `predictions` from the recovery point (or the checkpoint's end) on and `outcomes` likewise, both to the
-    high watermark, and read once, `outcomes` first; `epoch` is the present one. Raises BadLog when the
-    newest outcomes and the position, or a prediction, disagree.
+    `predictions` and `outcomes` begin at the recovery point (or the checkpoint's end) and go to the high watermark;
+    both are read once, `outcomes` first. `epoch` is the present one. Raises BadLog when the position disagrees
+    with the newest outcomes or with a prediction.
     """
     resolved = OffsetSet()
     parked = {entry.offset: entry for entry in ledger.parked.values()}
@@ -118,7 +118,7 @@ def rebuild(
                 updates,
             )
     waiting = sorted(held.values(), key=lambda entry: entry.source)
-    held.clear()  # of a million examples it takes as much as the ledger is about to
+    held.clear()  # with a million examples it is as large as the ledger will be
     ledger.restore(waiting, parked.values())
     ledger.predictions_end, ledger.outcomes_end = predictions_end, outcomes_end
     ledger.examples_next, ledger.labels_next = position.examples, position.labels
@@ -129,15 +129,22 @@ _ONLY = "only the worker may write this topic"
 
 
 def _apply(
-    decision: Decision,
-    offset: Shared,
-    ledger: Ledger,
-    resolved: OffsetSet,
-    parked: dict[int, Parked],
+    decision: Decision, offset: Shared, ledger: Ledger, resolved: OffsetSet, parked: dict[int, Parked]
 ) -> None:
-    """Do what the table says. Raises BadLog."""
-    effect = effect_of(decision)
-    record_id, label, label_offset = decision.id, decision.label, decision.label_offset
+    """Do what the table says. Raises BadLog for a decision that the worker never writes."""
+    record_id, source, label, label_offset = (
+        decision.id,
+        decision.source,
+        decision.label,
+        decision.label_offset,
+    )
+    effects = OF_EXAMPLES if label_offset is None else OF_LABELS
+    try:
+        effect = effects[decision.outcome]
+    except KeyError:
+        raise BadLog(f"{decision} is not one that the worker makes") from None
+    if effect.needs is not None and None in effect.needs(decision):
+        raise BadLog(f"{decision} lacks what such a decision has")
     if effect.parks:
         assert record_id is not None
         assert label_offset is not None
@@ -147,8 +154,8 @@ def _apply(
         carried = None if raw is UNSET else Carried(bytes(raw), decision.prediction)
         parked[label_offset] = Parked(record_id, label_offset, label, decision.at, offset, carried)
     if effect.ends_waiting:
-        assert decision.source is not None
-        resolved.add(decision.source)
+        assert source is not None
+        resolved.add(source)
     if effect.unparks:
         assert label_offset is not None
         parked.pop(label_offset, None)

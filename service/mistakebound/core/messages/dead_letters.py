@@ -1,4 +1,4 @@
-"""Dead letters: what could not be read, kept as it was, with the reason and where it came from."""
+"""Dead letters: records that could not be read, kept as they were, with the reason and where they came from."""
 
 from hashlib import sha256
 
@@ -17,7 +17,13 @@ def dead_letter(record: Record, fault: BadRecord, largest: int) -> Outgoing:
         ("mistakebound.timestamp", str(record.timestamp_ms).encode()),
     ]
     key, value = record.key, record.value
-    whole = (*headers, *(_original(name, content) for name, content in record.headers))
+    whole = (
+        *headers,
+        *(
+            (f"original.{name}" if name.startswith("mistakebound.") else name, x)
+            for name, x in record.headers
+        ),
+    )  # the sender's own headers never pass for ours
     if record_bytes(key, value, whole) <= largest:
         return Outgoing("dead-letters", record.partition, key, value, whole)
     if record.headers:
@@ -30,11 +36,6 @@ def dead_letter(record: Record, fault: BadRecord, largest: int) -> Outgoing:
     key = None if key is None else key[: room // 4]
     value = None if value is None else value[: room - len(key or b"")]
     return Outgoing("dead-letters", record.partition, key, value, tuple(headers))
-
-
-def _original(name: str, content: bytes | None) -> tuple[str, bytes | None]:
-    """A header as it was sent; under another name where it would pass for one of ours."""
-    return (f"original.{name}" if name.startswith("mistakebound.") else name), content
 
 
 def record_bytes(key: bytes | None, value: bytes | None, headers: Headers) -> int:

@@ -18,11 +18,11 @@ from mistakebound.settings import FeatureSettings
 
 BIAS = "BIAS"
 LARGEST = 1e100
-"""Larger values are refused: within it neither a square nor any sum of theta can overflow."""
+"""Larger values are refused: up to this one neither a square nor any sum of theta can overflow."""
 
 Features = Collection[tuple[str, float]]
-"""Pairs in the record's order, BIAS last; never changed. Mostly a view of a dict: pairs that nobody makes cost
-nothing, and the collector of cycles looks for none in them."""
+"""Pairs in the record's order, BIAS last; never changed. Mostly a view of a dict, which makes no pairs until they are
+asked for, and gives the collector of cycles nothing to look through."""
 
 SCHEMA: dict[str, Any] = {
     "description": "Named values; or numbers named by their place; or tokens that count 1 each.",
@@ -39,14 +39,11 @@ SCHEMA: dict[str, Any] = {
 
 
 _numbers = msgspec.json.Decoder(dict[str, Annotated[float, Meta(ge=-LARGEST, le=LARGEST)]]).decode
-"""What nearly all features are. Whatever else they are, `read` takes or refuses."""
+"""Nearly all features are this; `read` accepts or refuses all others."""
 
 
 def reader(rules: FeatureSettings) -> Callable[[bytes], Features]:
-    """What decodes the JSON text of features by these rules.
-
-    It raises BadRecord, naming the feature, the value and the remedy.
-    """
+    """A decoder of the JSON text of features by these rules; it raises BadRecord as `read` does."""
     plain = not rules.scale and rules.normalize == "none"
 
     def decode(raw: bytes) -> Features:
@@ -66,14 +63,16 @@ def reader(rules: FeatureSettings) -> Callable[[bytes], Features]:
 def _decoded(raw: bytes) -> Any:
     try:
         return msgspec.json.decode(raw)
-    except msgspec.ValidationError as error:  # well-formed; of untyped JSON only a number can be too large
+    except (
+        msgspec.ValidationError
+    ) as error:  # in well-formed untyped JSON only a number can be wrong: too large
         raise BadRecord("number-out-of-range", f"features: {error}; keep within {LARGEST:g}") from None
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise BadRecord("not-json", f"features: {error}; send JSON in UTF-8") from None
 
 
 def read(value: Any, rules: FeatureSettings) -> Features:
-    """Turn decoded JSON into k (name, value) pairs, finite, in order, BIAS last: scaled, then normalised.
+    """Turn decoded JSON into (name, value) pairs, finite, in order, BIAS last: scaled, then normalised.
 
     Raises BadRecord, naming the feature, the value and the remedy.
     """
@@ -134,18 +133,18 @@ def _listed(value: list[Any]) -> list[tuple[str, float]]:
             counts = {token: float(count) for token, count in Counter(value).items()}
         return list(counts.items())
     pairs = []
-    for place, x in enumerate(value):
+    for index, x in enumerate(value):
         if type(x) is not float and type(x) is not int:
             raise BadRecord(
                 "bad-features",
-                f"feature {str(place)!r} is {_show(x)}; an array holds numbers only, or tokens only",
+                f"feature {str(index)!r} is {_show(x)}; an array holds numbers only, or tokens only",
             )
-        pairs.append((str(place), _number(str(place), x)))
+        pairs.append((str(index), _number(str(index), x)))
     return pairs
 
 
 def _number(name: str, x: Any) -> float:
-    # Any number: one declared a float would, compiled, no longer show that it was an integer.
+    # `x: Any`: compiled code would turn a declared float into one, and no longer show an integer as sent.
     if not -LARGEST <= x <= LARGEST:
         raise BadRecord("number-out-of-range", f"feature {name!r} is {_show(x)}; keep within {LARGEST:g}")
     return float(x)
@@ -154,11 +153,11 @@ def _number(name: str, x: Any) -> float:
 def _scaled(
     pairs: list[tuple[str, float]], scale: Mapping[str, tuple[float, float]]
 ) -> list[tuple[str, float]]:
-    """(x - centre)/width where the feature has them; the others, and what is absent, stay as they are."""
+    """(x - centre)/width for features that have both; all others stay as they are."""
     scaled = []
     for name, x in pairs:
-        known = scale.get(name)
-        if known is not None:
+        value = x
+        if (known := scale.get(name)) is not None:
             centre, width = known
             value = (x - centre) / width
             if not -LARGEST <= value <= LARGEST:
@@ -166,9 +165,7 @@ def _scaled(
                     "number-out-of-range",
                     f"feature {name!r} is {_show(x)}, {value:g} once scaled; keep within {LARGEST:g}",
                 )
-            scaled.append((name, value))
-        else:
-            scaled.append((name, x))
+        scaled.append((name, value))
     return scaled
 
 
@@ -185,7 +182,7 @@ def _unit(pairs: list[tuple[str, float]]) -> list[tuple[str, float]]:
 
 
 def _show(value: Any) -> str:
-    if isinstance(value, list | dict):  # its repr can be too deep, or too long to be made for 60 characters
+    if isinstance(value, list | dict):  # its repr can be too deep, or too long to make for 60 characters
         return "an array" if isinstance(value, list) else "an object"
     text = repr(value) if not isinstance(value, int) or abs(value) < 10**40 else "a very large integer"
     return text if len(text) <= 60 else text[:57] + "..."

@@ -1,6 +1,6 @@
 """Reading what users write: examples and labels, as the settings spell them.
 
-Whatever is not as it should be is a BadRecord with a reason; nothing a peer sends raises anything else.
+Whatever is wrong is a BadRecord with a reason; nothing that a peer sends raises anything else.
 """
 
 from collections.abc import Callable
@@ -18,9 +18,9 @@ from mistakebound.settings import LabelSettings, LabelValue, MessageSettings
 
 ID_BYTES = 128
 SHORT_ID = ID_BYTES // 4
-"""Characters that surely take no more: nearly every id has fewer."""
+"""Characters that never take more bytes than that; nearly every id has fewer."""
 CLASS_NAMES_BYTES = 250_000
-"""Names of all open classes of a partition, spelled as JSON: the tallies hold each of them twice."""
+"""Most bytes of the names of all open classes of a partition, as JSON; the tallies hold each name twice."""
 
 _example = msgspec.json.Decoder(Example).decode
 _label = msgspec.json.Decoder(Label).decode
@@ -33,7 +33,7 @@ class InputReader:
     def __init__(self, messages: MessageSettings, labels: LabelSettings) -> None:
         self._pointers = None if messages == MessageSettings() else messages
         self.classes: tuple[LabelValue, ...] = declared(labels)
-        """As declared; of two the first is the positive one. Empty: any text."""
+        """As declared; of two the first is the positive one. Empty where any text is a class."""
         self._values: dict[tuple[type, Any], LabelValue] = {
             (type(value), value): value for value in self.classes
         }
@@ -58,7 +58,7 @@ class InputReader:
         return _id(found_id, record), raw
 
     def label(self, record: Record) -> tuple[str, LabelValue, Carried | None]:
-        """Return (id, label in the declared form, what it carries beside). Raises BadRecord."""
+        """Return (id, label in the declared form, what else it carries). Raises BadRecord."""
         if self._pointers is None:
             message = _read(_label, record)
             found_id, found = message.id, message.label
@@ -75,17 +75,16 @@ class InputReader:
         if found is UNSET or found is None:
             raise BadRecord("missing-label", f"no label for id {record_id!r}; see messages.label")
         label = self._declared(found, "label", "unknown-label")
-        if features is UNSET or prediction is UNSET:  # one without the other is no content of its own
+        if features is UNSET or prediction is UNSET:  # one without the other is of no use
             return record_id, label, None
         return record_id, label, self._carried(bytes(features), prediction)
 
     def _carried(self, features: bytes, prediction: Any) -> Carried | None:
-        """Null counts as absent; but where classes are open a null prediction was published as such."""
+        """Null counts as absent, except a null prediction where classes are open: it was published as null."""
         if features == b"null" or (prediction is None and self.classes):
             return None
-        if prediction is None:
-            return Carried(features, None)
-        return Carried(features, self._declared(prediction, "prediction", "bad-prediction"))
+        known = None if prediction is None else self._declared(prediction, "prediction", "bad-prediction")
+        return Carried(features, known)
 
     def knows(self, label: LabelValue) -> bool:
         """Whether these settings declare a label that was accepted under others."""

@@ -14,9 +14,9 @@ def spelled(label: bool | int | str) -> str:
 
 
 class Carried(NamedTuple):
-    """What a label record itself says of its example, for when nobody else remembers it."""
+    """What a label record itself says of its example, for when the ledger no longer knows the example."""
 
     features: bytes
     """JSON text."""
     predicted: LabelValue | None
-    """The prediction that was published, in the declared form; None where no class was known (open classes)."""
+    """The published prediction, in the declared form; None where no class was known (open classes)."""

@@ -60,7 +60,7 @@ class Prediction(Struct, frozen=True, kw_only=True, gc=False):
     score: float | UnsetType = UNSET
     """Two classes: positive where the first is predicted."""
     scores: list[float] | UnsetType = UNSET
-    """More: one for each class known, in the declared order (open classes: by their names)."""
+    """More classes: one score for each class known, in the declared order (open classes: by name)."""
     features: Raw
     source: int
     at: int
@@ -68,7 +68,7 @@ class Prediction(Struct, frozen=True, kw_only=True, gc=False):
 
 
 class _Source(Struct, frozen=True, gc=False):
-    """What of a prediction says whether the rest is needed."""
+    """The part of a prediction that says whether the rest is needed."""
 
     source: int
 
@@ -83,9 +83,9 @@ class Decision(Struct, frozen=True, omit_defaults=True, gc=False):
     label: LabelValue | None = None
     prediction: LabelValue | None = None
     at: int | None = None
-    """Stream time in ms, where a rebuild cannot derive it (parking)."""
+    """Stream time in ms of a parked label: a rebuild cannot derive it."""
     features: Raw | UnsetType = UNSET
-    """What the label record itself carries, where it is parked, or applied late; `prediction` likewise."""
+    """What the label record itself carries, where it is parked or applied late; `prediction` likewise."""
 
 
 class Inputs(Struct, frozen=True, gc=False):
@@ -139,14 +139,14 @@ class Update(Struct, frozen=True, omit_defaults=True, gc=False):
     source: int
     model: Version
     behind: int = 0
-    """`issued` only: how many of the model's updates came after the prediction that decided this one."""
+    """`issued` only: how many updates the model made after the prediction that decided this one."""
     seed: bool = False
-    """Learned from data given beforehand: of an epoch of its own, no mistake on a published prediction.
-    `source` is then a row's place, and no offset."""
+    """Learned from data given beforehand, in an epoch of its own: not a mistake on a published prediction.
+    `source` is then the number of a row, not an offset."""
     late: bool = False
-    """Learned from a label record's own content, its example not being held: `source` is the label's offset."""
+    """Learned from a label record's own content, as its example was no longer held: `source` is the label's offset."""
     amount: Annotated[float, Meta(gt=0)] = 1.0
-    """How much of y*x was added, as it was decided; absent where all of it, as in all records of old."""
+    """How much of y*x was added, as decided; absent where all of it was, as in all earlier records."""
 
 
 class Base(Struct, frozen=True):
@@ -184,7 +184,7 @@ _CARRIED: dict[str, Any] = {
     },
     "then": {"properties": {"features": features.SCHEMA, "prediction": _CLASS}},
 }
-"""Features and prediction of a label are its content only together."""
+"""Of a label, features and prediction count only together."""
 
 encode: Callable[[Any], bytes] = msgspec.json.Encoder().encode
 _prediction = msgspec.json.Decoder(Prediction).decode
@@ -242,7 +242,7 @@ def _own(decoder: Callable[[bytes], Any], record: Record) -> Any:
         return decoder(record.value or b"")
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
         raise BadLog(
-            f"{record.location} is no record of the worker: {error}; only the worker may write this topic"
+            f"{record.location} is not a record of the worker: {error}; only the worker may write this topic"
         ) from None
 
 

@@ -12,7 +12,7 @@ LABEL_OUTCOMES: tuple[LabelOutcome, ...] = get_args(LabelOutcome)
 
 
 class Tally(Struct):
-    """Counts of one partition. Consumed examples = the outcomes + waiting; labels likewise + parked."""
+    """Counts of one partition. Examples consumed = the sum of their outcomes + those waiting; labels likewise, + those parked."""
 
     examples: dict[str, int]
     labels: dict[str, int]
@@ -26,7 +26,7 @@ class Tally(Struct):
     """Most examples waiting in the partition when a label was applied, the labelled one included."""
 
     def __post_init__(self) -> None:
-        self.labels.setdefault("applied_late", 0)  # written by versions that did not know it
+        self.labels.setdefault("applied_late", 0)  # earlier versions did not write it
         missing = {"consumed", *EXAMPLE_OUTCOMES} - self.examples.keys()
         missing |= {"consumed", *LABEL_OUTCOMES} - self.labels.keys()
         if missing:
@@ -54,6 +54,5 @@ class Tallies(Struct):
 def zero() -> Tally:
     """Nothing counted yet."""
     return Tally(
-        dict.fromkeys(("consumed", *EXAMPLE_OUTCOMES), 0),
-        dict.fromkeys(("consumed", *LABEL_OUTCOMES), 0),
+        dict.fromkeys(("consumed", *EXAMPLE_OUTCOMES), 0), dict.fromkeys(("consumed", *LABEL_OUTCOMES), 0)
     )

@@ -138,7 +138,7 @@ def _records(header: Header, lines: Iterator[bytes]) -> Iterator[Record]:
             raise RecordingError(
                 number,
                 f"offset = {record.offset} of {record.topic}-{record.partition} comes after {before}",
-                "OffsetSet start at 0 and grow within a partition; was the file sorted or joined?",
+                "Offsets start at 0 and grow within a partition; was the file sorted or joined?",
             )
         newest[place] = record.offset
         yield record

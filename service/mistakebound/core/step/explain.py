@@ -1,7 +1,7 @@
-"""Why a prediction was wrong: what each feature adds to the score, where the score is a sum over them.
+"""Why a prediction was wrong: what each feature adds to the score, where the score is a sum over features.
 
-A score that is a sum is taken apart by asking for the score of each feature alone. Nothing is decided by
-this; it is for people, and bounded in what it may cost.
+Such a score is taken apart by asking for the score of each feature alone. No decision depends on it; it is for
+people, and its cost is limited.
 """
 
 from itertools import islice
@@ -14,15 +14,15 @@ from mistakebound.core.step.explained import ExplainedMistake, Term
 from mistakebound.settings import LabelValue
 
 SHOWN = 8
-"""Terms kept of a mistake."""
+"""Terms kept for each mistake."""
 MOST_TERMS = 1_000
-"""Scores of single features that one step may cost."""
+"""Scores of single features that one step may take."""
 MOST_EXPLAINED = 10
 """Mistakes that one partition step explains."""
 
 
 class Explaining:
-    """One partition step's mistakes, in `explained`, oldest first: the first few, as far as `allowance` scores go."""
+    """The first few mistakes of one partition step, in `explained`, as far as `allowance` scores go."""
 
     def __init__(self, allowance: int) -> None:
         self.explained: list[ExplainedMistake] = []
@@ -31,7 +31,7 @@ class Explaining:
     def mistake(
         self, model: Model, partition: int, entry: Waiting, label: LabelValue, stream_time: int
     ) -> None:
-        """A label was found to differ from the prediction, and is not learned from yet."""
+        """Explain a mistake, before it is learned from."""
         if self._left <= 0 or len(self.explained) >= MOST_EXPLAINED:
             return
         explained = explain(model, partition, entry, label, stream_time, self._left)
@@ -46,14 +46,17 @@ class Explaining:
 def explain(
     model: Model, partition: int, entry: Waiting, label: LabelValue, at: int, left: int
 ) -> tuple[ExplainedMistake, int] | None:
-    """The mistake as the present model sees it, and how many scores were taken. None: more than are `left`,
-    and not more than a whole step is allowed."""
+    """The mistake as the present model sees it, and how many scores that took.
+
+    None where it would take more scores than are `left`, though no more than a whole step may take.
+    """
     try:
         x = model.features(entry.features)
     except BadRecord:  # predicted in an older epoch, whose settings took what these do not
         x = ()
     cost = len(x) * max(1, len(model.classes) - 1)
-    takes_apart = cost <= MOST_TERMS and _is_sum(model, entry, label)
+    declared = entry.predicted in model.classes and label in model.classes
+    takes_apart = cost <= MOST_TERMS and model.kind.sums and declared
     if takes_apart and cost > left:
         return None
     lead = _Lead(model, entry.predicted, label) if takes_apart else None
@@ -61,32 +64,18 @@ def explain(
     terms = [Term(name, value, None) for name, value in islice(x, SHOWN)]
     if lead is not None and offset is not None:
         parts = [Term(name, value, lead.of(((name, value),)) - offset) for name, value in x]
-        terms = sorted((term for term in parts if term.contribution), key=_size)
+        terms = sorted(
+            (term for term in parts if term.contribution), key=lambda term: -abs(term.contribution or 0.0)
+        )
+    ahead = None if lead is None else lead.of(x)
     mistake = ExplainedMistake(
-        entry.id,
-        partition,
-        entry.predicted,
-        label,
-        at,
-        None if lead is None else lead.of(x),
-        offset,
-        len(x),
-        tuple(terms[:SHOWN]),
+        entry.id, partition, entry.predicted, label, at, ahead, offset, len(x), tuple(terms[:SHOWN])
     )
     return mistake, 1 if lead is None else max(1, cost)
 
 
-def _size(term: Term) -> float:
-    return -abs(term.contribution or 0.0)
-
-
-def _is_sum(model: Model, entry: Waiting, label: LabelValue) -> bool:
-    """Whether the score is a sum over features, of classes that are declared."""
-    return model.kind.sums and entry.predicted in model.classes and label in model.classes
-
-
 class _Lead:
-    """How far the predicted class is ahead of the true one, on any features."""
+    """How far the predicted class is ahead of the true one, for given features."""
 
     def __init__(self, model: Model, predicted: LabelValue | None, label: LabelValue) -> None:
         self._model = model

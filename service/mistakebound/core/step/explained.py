@@ -12,14 +12,14 @@ class Term:
     name: str
     value: float
     contribution: float | None
-    """Score that it adds to the predicted class, less what it adds to the true one."""
+    """What it adds to the predicted class's score, less what it adds to the true class's."""
 
 
 @dataclass(frozen=True, slots=True)
 class ExplainedMistake:
     """A published prediction that differed from its label, as the model saw it when the label came.
 
-    That is before it learned from the label; the model that predicted may have been an older one.
+    The model has not yet learned from the label; an older one may have made the prediction.
     """
 
     id: str
@@ -29,10 +29,10 @@ class ExplainedMistake:
     at: int
     """Stream time in ms."""
     lead: float | None
-    """How far the predicted class was ahead of the true one; below 0 the model knew better by then."""
+    """How far the predicted class was ahead of the true one; below 0 where the model knew better by then."""
     offset: float | None
-    """The part of `lead` that no feature has: a threshold. None, as the contributions, where the score is no
-    sum over the features, or would have been costly to take apart."""
+    """The part of `lead` that comes from no feature: a threshold. Like the contributions it is None where the score is
+    not a sum over features, or would have cost too much to take apart."""
     features: int
     terms: tuple[Term, ...]
-    """Those that contribute most, if at all; where contributions are not known, the first ones."""
+    """The features that contribute most; where contributions are not known, the first features."""

@@ -1,11 +1,12 @@
 """What one step did, as plain counts and numbers: data for metrics and progress tables.
 
-Nothing here decides, and nothing here is needed to decide again: the log alone is the truth.
+No decision depends on them, and none is ever made again from them: the log alone is the truth.
 """
 
-from collections.abc import Mapping, Sequence
+from collections import defaultdict
 from dataclasses import dataclass, field
-from typing import Literal
+from functools import partial
+from typing import Any, Literal
 
 from mistakebound.core.messages.tallies import ExampleOutcome, LabelOutcome
 from mistakebound.core.records import Stream
@@ -14,37 +15,40 @@ from mistakebound.core.step.explained import ExplainedMistake
 Direction = Literal["promote", "demote"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+_zeros: Any = partial(defaultdict, int)
+
+
+@dataclass(slots=True, kw_only=True)
 class StepFacts:
-    """Counts of one step, whole; keys that did not occur may be missing. Classes as `spelled` gives them.
+    """Counts of one step, filled in while it runs; keys that did not occur may be missing. Classes as `spelled` gives them.
 
     Facts of a step whose transaction was given up are dropped with it.
     """
 
-    consumed: Mapping[Stream, int] = field(default_factory=dict)
-    rejected: Mapping[tuple[Stream, str], int] = field(default_factory=dict)
+    consumed: dict[Stream, int] = field(default_factory=_zeros)
+    rejected: dict[tuple[Stream, str], int] = field(default_factory=_zeros)
     """(stream, reason) -> dead letters; reasons are those of `mistakebound.core.faults`."""
-    predicted: Mapping[str, int] = field(default_factory=dict)
+    predicted: dict[str, int] = field(default_factory=_zeros)
     """Predicted class -> predictions."""
-    evaluations: Mapping[tuple[str, str], int] = field(default_factory=dict)
+    evaluations: dict[tuple[str, str], int] = field(default_factory=_zeros)
     """(actual, predicted) -> published predictions judged by their label."""
-    mistakes: Mapping[str, int] = field(default_factory=dict)
+    mistakes: dict[str, int] = field(default_factory=_zeros)
     """Actual class -> published predictions that differed."""
     baseline_mistakes: int = 0
     """Judged examples on which always-the-majority-so-far would have erred."""
-    updates: Mapping[Direction, int] = field(default_factory=dict)
-    labels: Mapping[LabelOutcome, int] = field(default_factory=dict)
-    examples: Mapping[ExampleOutcome, int] = field(default_factory=dict)
-    label_delays_seconds: Sequence[float] = ()
-    """For each label that found its example waiting: its record time less the stream time when that was
-    predicted; 0 where producers' clocks say that it came before."""
-    margins: Sequence[float] = ()
-    """For each prediction: the distance of its score from the decision threshold, not negative."""
-    predicted_record_ms: Sequence[int] = ()
-    """For each prediction: its example's record time; without those that have none."""
-    newest_record_ms: Mapping[Stream, int] = field(default_factory=dict)
+    updates: dict[Direction, int] = field(default_factory=_zeros)
+    labels: dict[LabelOutcome, int] = field(default_factory=_zeros)
+    examples: dict[ExampleOutcome, int] = field(default_factory=_zeros)
+    label_delays_seconds: list[float] = field(default_factory=list)
+    """For each label that found its example waiting: the label's record time less the stream time when the example was
+    predicted; 0 where the producers' clocks put the label first."""
+    margins: list[float] = field(default_factory=list)
+    """For each prediction: how far its score is from the decision threshold, never negative."""
+    predicted_record_ms: list[int] = field(default_factory=list)
+    """For each prediction: its example's record time; examples without one are left out."""
+    newest_record_ms: dict[Stream, int] = field(default_factory=dict)
     """Largest record time consumed; a stream whose records have none is missing."""
-    explained_mistakes: Sequence[ExplainedMistake] = ()
+    explained_mistakes: list[ExplainedMistake] = field(default_factory=list)
     """The first few mistakes of each partition, oldest first, where the step was asked to explain any."""
 
 

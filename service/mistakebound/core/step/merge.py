@@ -2,8 +2,8 @@
 
 Within a partition the older of the two heads comes first; at equal times the example; within a topic
 the offset decides. A record may be taken while both inputs are buffered, or while the empty one is
-drained: nothing more is there to come before it (Kafka Streams' `max.task.idle.ms=0`). So a backlog
-gives the outcomes of a live stream, and a complete stream one order whatever the batches.
+drained, so that nothing can come before it (as with Kafka Streams' `max.task.idle.ms=0`). So a backlog
+gives the same outcomes as a live stream, and a complete stream has one order, however it is read in batches.
 """
 
 from collections import deque
@@ -23,14 +23,14 @@ class Merge:
             p: (deque(), deque()) for p in sorted(partitions)
         }
         self._bytes = {p: [0, 0] for p in self._buffers}
-        """Buffered of each input, or more: what was taken is subtracted when it matters."""
+        """Bytes buffered of each input, or more: what was taken is subtracted only when it matters."""
         self._capacity = capacity
         self._capacity_bytes = capacity_bytes // max(1, 2 * len(self._buffers))
-        """Of each input."""
+        """Of each input of one partition."""
         self.paused: set[TopicPartition] = set()
 
     def add(self, records: Iterable[Record]) -> int:
-        """Buffer what a poll brought, in its order; returns its size in bytes."""
+        """Buffer what a poll returned, in order; returns its size in bytes."""
         added = 0
         for record in records:
             partition, is_label, size = record.partition, record.topic == "labels", _size(record)
@@ -48,14 +48,12 @@ class Merge:
         return sum(2 * min(len(examples), len(labels)) for examples, labels in self._buffers.values())
 
     def dry(self) -> list[TopicPartition]:
-        """Empty inputs whose twin is buffered: whether these are drained must be asked."""
-        found: list[TopicPartition] = []
-        for p, (examples, labels) in self._buffers.items():
-            if labels and not examples:
-                found.append(("examples", p))
-            if examples and not labels:
-                found.append(("labels", p))
-        return found
+        """Empty inputs of partitions whose other input is buffered: the log must be asked whether they are drained."""
+        return [
+            ("labels" if examples else "examples", p)
+            for p, (examples, labels) in self._buffers.items()
+            if bool(examples) != bool(labels)
+        ]
 
     def peek(self, partition: int, drained: Collection[TopicPartition]) -> Record | None:
         """The next record, if it is certain that none comes before it."""
@@ -69,7 +67,7 @@ class Merge:
         return None
 
     def take(self, partition: int, drained: Collection[TopicPartition]) -> Iterator[Record]:
-        """Consume record after record, as `peek` would give them; nothing may be added meanwhile."""
+        """Consume the records that `peek` would give, one by one; nothing may be added meanwhile."""
         examples, labels = self._buffers[partition]
         while examples and labels:
             first = examples if examples[0].timestamp_ms <= labels[0].timestamp_ms else labels
@@ -80,11 +78,11 @@ class Merge:
             yield labels.popleft()
 
     def put_back(self, record: Record) -> None:
-        """The record that was taken last has to wait."""
+        """Give back the record taken last: it has to wait."""
         self._buffers[record.partition][record.topic == "labels"].appendleft(record)
 
     def pausing(self) -> tuple[set[TopicPartition], set[TopicPartition]]:
-        """What to pause, and what to resume: over one of its capacities, an input waits until both are half free."""
+        """(inputs to pause, inputs to resume): paused beyond either capacity, resumed once both are half free."""
         pause: set[TopicPartition] = set()
         resume: set[TopicPartition] = set()
         for p, both in self._buffers.items():

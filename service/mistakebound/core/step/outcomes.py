@@ -10,7 +10,7 @@ from mistakebound.core.records import Outgoing
 MOST_PARTS = 10**9
 
 
-def written(
+def write_outcomes(
     partition: int,
     model: Version,
     decisions: list[Decision],
@@ -21,7 +21,7 @@ def written(
 ) -> Iterator[Outgoing]:
     """The records, in order, each of at most `largest` bytes; the last one carries the summary.
 
-    `model`: the version when the partition step began; `ledger`: as it is at its end.
+    `model`: the version when the partition step began; `ledger`: as it is when the partition step ends.
     """
 
     def last(part: int, rest: list[Decision]) -> bytes:
@@ -53,7 +53,7 @@ def written(
 
 
 def _split(decisions: Sequence[Decision], room: int) -> list[list[Decision]]:
-    """Decisions sized one by one, so that each part is sure to fit into `room` bytes."""
+    """Split decisions into parts, each of which is sure to fit into `room` bytes."""
     parts: list[list[Decision]] = [[]]
     left = room
     for decision in decisions:

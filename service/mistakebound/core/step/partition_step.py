@@ -1,11 +1,11 @@
 """A partition step: a step's work on one partition, record after record, every decision written down in order.
 
-What is decided here is decided once. `outcomes` keeps it, with the label's value, so a rebuild applies
-and never decides again; an update is decided in `_due`, and nowhere else.
+Everything is decided here once. `outcomes` keeps each decision, with the label's value, so that a rebuild applies it
+and never decides again.
 """
 
 from collections.abc import Collection
-from typing import Literal, NamedTuple
+from typing import Literal
 
 from msgspec import UNSET, Raw, UnsetType
 from msgspec.structs import replace
@@ -13,17 +13,17 @@ from msgspec.structs import replace
 from mistakebound.core.faults import BadRecord
 from mistakebound.core.learners import Score
 from mistakebound.core.ledger.entries import Waiting
-from mistakebound.core.ledger.label_outcomes import OUTCOMES, Known
+from mistakebound.core.ledger.label_outcomes import OUTCOMES
 from mistakebound.core.messages.dead_letters import dead_letter
-from mistakebound.core.messages.features import Features
 from mistakebound.core.messages.labels import Carried, spelled
-from mistakebound.core.messages.schema import Decision, Prediction, Update, Version, encode
-from mistakebound.core.records import Outgoing, Position, Record, Stream, TopicPartition
-from mistakebound.core.step.counting import Counting, StepCounts
+from mistakebound.core.messages.schema import Decision, Prediction, Update, encode
+from mistakebound.core.records import Outgoing, Position, Record, TopicPartition
+from mistakebound.core.step.counting import Counting
 from mistakebound.core.step.explain import Explaining
+from mistakebound.core.step.facts import StepFacts
 from mistakebound.core.step.merge import Merge
-from mistakebound.core.step.open_classes import with_one_more
-from mistakebound.core.step.outcomes import written
+from mistakebound.core.step.open_classes import add_class
+from mistakebound.core.step.outcomes import write_outcomes
 from mistakebound.core.step.sizes import Sizes
 from mistakebound.core.step.state import State
 from mistakebound.settings import LabelValue
@@ -32,25 +32,11 @@ NO_EPOCH = 0
 """Epochs begin at 1."""
 
 
-class _Due(NamedTuple):
-    """An update that must be made."""
-
-    x: Features
-    predicted: LabelValue | None
-    """The class that the deciding model gave."""
-    behind: int
-    """Updates folded since the prediction that decided it; 0 where the present model did."""
-    decided_with: Version
-    """The present version, before this label is counted."""
-    amount: float
-    """How much of y*x is added."""
-
-
 class PartitionStep:
     """One partition's share of a step."""
 
-    def __init__(self, state: State, partition: int, counts: StepCounts, explain: int = 0) -> None:
-        self.state, self.partition, self.counts = state, partition, counts
+    def __init__(self, state: State, partition: int, facts: StepFacts, explain: int = 0) -> None:
+        self.state, self.partition, self.facts = state, partition, facts
         self.model, self.ledger = state.model, state.ledgers[partition]
         self.reader = state.model.reader
         self.negative = state.model.classes[1] if len(state.model.classes) == 2 else None
@@ -61,30 +47,31 @@ class PartitionStep:
         self.of_labels = False
         """Whether the last run is of labels."""
         self.newest = [-1, -1]
-        """Largest record time consumed of examples and of labels."""
+        """Largest record time of the examples consumed, and of the labels."""
         self.outputs: list[Outgoing] = []
         self.explaining = Explaining(explain)
         self.bytes = 0
-        """To be written so far; small decisions aside, whose number the allowance limits."""
+        """To be written so far, without small decisions, whose number the allowance limits."""
         self.ledger.begin()
-        self.tallies = self.ledger.tallies
-        self.counting = Counting(self.tallies, counts, self.negative)
+        self.counting = Counting(self.ledger.tallies, facts, self.negative)
         self.sizes = Sizes(state.model, state.limits)
         self.issued = state.settings.learner.delay_policy == "issued"
 
     def run(self, merge: Merge, drained: Collection[TopicPartition], allowance: int, room: int) -> None:
         """Steps 1 to 5 of the ledger's rules, record after record, while the allowance lasts.
 
-        It ends, too, once what is to be written takes `room` bytes; so one record is always taken.
+        It also ends once what is to be written takes `room` bytes, but always takes one record.
         """
         ledger, waiting, most = self.ledger, self.ledger.waiting, self.ledger.max_waiting
         for record in merge.take(self.partition, drained):
             time_ms = record.timestamp_ms
-            if time_ms > ledger.stream_time:  # noqa: PLR1730 - a call for each record would be dear
+            if time_ms > ledger.stream_time:  # noqa: PLR1730 - `max` would be a call for each record
                 ledger.stream_time = time_ms
             if ledger.stream_time > ledger.next_deadline and not ledger.nothing_overdue():
                 allowance = self._clear_away(allowance, room)
-                if allowance <= 0:  # the record waits for the next step, at the time that it brought
+                if (
+                    allowance <= 0
+                ):  # the record waits for the next step; stream time has reached its time already
                     merge.put_back(record)
                     return
             self._consume(record, time_ms)
@@ -110,23 +97,19 @@ class PartitionStep:
         self.bytes += len(record.value or b"")
 
     def close(self, outputs: list[Outgoing]) -> Position:
-        """Add this partition step's records to the step's, `outcomes` last; returns where the partition stands."""
+        """Add this partition step's records to the step's, `outcomes` last; returns the partition's position."""
         ledger, recovery_point = self.ledger, self.ledger.recovery_point()
         self.counting.close(self.decisions, sum(self.order[0::2]), sum(self.order[1::2]))
-        streams: tuple[Stream, Stream] = ("examples", "labels")
-        for stream, newest in zip(streams, self.newest, strict=True):
-            if newest >= self.counts.newest.get(stream, 0):
-                self.counts.newest[stream] = newest
+        newest, (examples, labels) = self.facts.newest_record_ms, self.newest
+        if examples >= newest.get("examples", 0):
+            newest["examples"] = examples
+        if labels >= newest.get("labels", 0):
+            newest["labels"] = labels
         outputs += self.outputs
-        self.counts.explained_mistakes += self.explaining.explained
-        outputs += written(
-            self.partition,
-            self.began_with,
-            self.decisions,
-            self.order,
-            ledger,
-            recovery_point,
-            self.state.limits.outcomes,
+        self.facts.explained_mistakes += self.explaining.explained
+        largest = self.state.limits.outcomes
+        outputs += write_outcomes(
+            self.partition, self.began_with, self.decisions, self.order, ledger, recovery_point, largest
         )
         return Position(ledger.examples_next, ledger.labels_next, encode(recovery_point).decode())
 
@@ -189,10 +172,10 @@ class PartitionStep:
         )
         ledger.wait(entry)
         if predicted is not None:
-            self.counts.predicted[spelled(predicted)] += 1
-        self.counts.margins.append(confidence(score))
+            self.facts.predicted[spelled(predicted)] += 1
+        self.facts.margins.append(confidence(score))
         if time_ms >= 0:
-            self.counts.predicted_record_ms.append(time_ms)
+            self.facts.predicted_record_ms.append(time_ms)
         if record_id in ledger.parked:
             early = ledger.unpark(record_id)
             self._apply(entry, early.offset, early.label)
@@ -206,56 +189,58 @@ class PartitionStep:
     def _label(self, record: Record, offset: int, time_ms: int) -> None:
         ledger = self.ledger
         record_id, label, carried = self.reader.label(record)
-        new_class = self._must_be_few(label)
-        if carried is not None:  # checked whether or not it is needed: what a record is worth is its own
+        new_class = None
+        if (
+            not self.model.classes
+        ):  # any text is a class; too many are refused before one is parked or applied, never after
+            new_class = add_class(
+                label,
+                ledger.tallies.life.actual,
+                ledger.parked_classes,
+                self.state.settings.labels.max_classes,
+            )
+        if (
+            carried is not None
+        ):  # checked even where it is not needed: a record is valid or not whatever others came
             self.model.features(carried.features)
             self.sizes.check_carried(carried.features)
         if new_class is not None:
             self.sizes.check_classes(*new_class, self.state.settings.batch.max_records)
         waiting = ledger.waiting.get(record_id)
-        if waiting is not None:  # as `OUTCOMES` has it; asked here, as nearly every label ends so
+        if waiting is not None:  # the first row of `OUTCOMES`: nearly every label ends here
             if time_ms >= 0:
-                self.counts.label_delays.append(max(0, time_ms - waiting.at) / 1000)
+                self.facts.label_delays_seconds.append(max(0, time_ms - waiting.at) / 1000)
             self._apply(waiting, offset, label)
             return
-        self._settle(ledger.known(record_id, label), record_id, offset, label, carried)
-
-    def _settle(
-        self, known: Known, record_id: str, offset: int, label: LabelValue, carried: Carried | None
-    ) -> None:
-        """What becomes of a label without a waiting example, by the table of outcomes."""
-        outcome = OUTCOMES[known][carried is not None]
-        if outcome == "applied_late":
-            assert carried is not None
-            self._apply_late(record_id, offset, label, carried)
-        elif outcome != "parked":
-            self.decisions.append(Decision(outcome, record_id, None, offset, label))
+        resolved, with_content = ledger.remembered.get(record_id), carried is not None
+        earlier = resolved or ledger.parked.get(record_id)
+        if earlier is None:
+            outcome = OUTCOMES["unknown"][with_content]
+        elif resolved is not None and resolved.label is None:
+            outcome = OUTCOMES["given up"][with_content]
         else:
-            ledger = self.ledger
-            ledger.park(record_id, offset, label, carried)
-            features: Raw | UnsetType = UNSET
-            if carried is not None:
-                features = Raw(carried.features)
-                self.bytes += len(carried.features)
-            predicted = None if carried is None else carried.predicted
-            self.decisions.append(
-                Decision("parked", record_id, None, offset, label, predicted, ledger.stream_time, features)
-            )
-            surplus = ledger.surplus_label()
-            if surplus is not None:
-                self._unpark(surplus.id)
+            outcome = OUTCOMES["same label" if earlier.label == label else "other label"][with_content]
+        if outcome == "parked":
+            self._park(record_id, offset, label, carried)
+        elif outcome == "applied_late" and carried is not None:
+            self._apply_late(record_id, offset, label, carried)
+        else:
+            self.decisions.append(Decision(outcome, record_id, None, offset, label))
 
-    def _must_be_few(self, label: LabelValue) -> tuple[int, int] | None:
-        """Of a label of a new open class: how many there are with it, and the bytes of their names.
-
-        Raises BadRecord for one too many; once it is parked or applied it counts, and is never refused.
-        """
-        if self.model.classes:
-            return None
-        name, applied, parked = spelled(label), self.tallies.life.actual, self.ledger.parked_classes
-        if name in applied or name in parked:
-            return None
-        return with_one_more(name, applied, parked, self.state.settings.labels.max_classes)
+    def _park(self, record_id: str, offset: int, label: LabelValue, carried: Carried | None) -> None:
+        """The label waits for its example; if that makes one too many, the oldest waits no longer."""
+        ledger, predicted = self.ledger, None if carried is None else carried.predicted
+        features: Raw | UnsetType = UNSET
+        ledger.park(record_id, offset, label, carried)
+        if carried is not None:
+            features = Raw(carried.features)
+            self.bytes += len(carried.features)
+        self.decisions.append(
+            Decision("parked", record_id, None, offset, label, predicted, ledger.stream_time, features)
+        )
+        surplus = ledger.surplus_label()
+        if surplus is not None:
+            self._unpark(surplus.id)
 
     def _apply(self, entry: Waiting, label_offset: int, label: LabelValue) -> None:
         self._judge(entry, label)
@@ -264,7 +249,7 @@ class PartitionStep:
         )
 
     def _apply_late(self, record_id: str, label_offset: int, label: LabelValue, carried: Carried) -> None:
-        """From the label record's own content: what epoch made that prediction is not known."""
+        """Judge the label record's own content. The epoch of its prediction is not known."""
         features, predicted = carried
         entry = Waiting(record_id, label_offset, self.ledger.stream_time, predicted, NO_EPOCH, features, 0, 0)
         self.bytes += len(features)
@@ -274,13 +259,10 @@ class PartitionStep:
         )
 
     def _judge(self, entry: Waiting, label: LabelValue, *, late: bool = False) -> None:
-        """Count what was published, learn if that is due, and resolve the id."""
+        """Count the published prediction, resolve the id, and learn."""
         model, ledger = self.model, self.ledger
         mistaken = self.counting.judged(
-            label,
-            entry.predicted,
-            of_epoch=entry.epoch == model.epoch,
-            outstanding=len(ledger.waiting),
+            label, entry.predicted, of_epoch=entry.epoch == model.epoch, outstanding=len(ledger.waiting)
         )
         ledger.resolve(entry.id, label)
         if mistaken:
@@ -288,61 +270,52 @@ class PartitionStep:
         self._learn(entry, label, mistaken, late=late)
 
     def _learn(self, entry: Waiting, label: LabelValue, mistaken: bool, *, late: bool) -> None:
-        """Count the label, and update where that is due."""
-        model = self.model
-        due = self._due(entry, label, mistaken)
-        model.labelled(self.partition)
-        if due is None:
-            return
-        n = model.learn(self.partition, due.x, label, due.predicted, due.behind, due.amount)
-        self.counting.updated(demoted=label == self.negative)
-        update = Update(
-            model.epoch,
-            n,
-            list(model.clock),
-            entry.id,
-            label,
-            due.predicted,
-            Raw(entry.features),
-            entry.source,
-            due.decided_with,
-            due.behind,
-            late=late,
-        )
-        if due.amount != 1.0:
-            update = replace(update, amount=due.amount)
-        self._write(Outgoing("updates", self.partition, entry.id.encode(), encode(update)))
-
-    def _due(self, entry: Waiting, label: LabelValue, mistaken: bool) -> _Due | None:
-        """The update that is due, or None: the only place where that is decided."""
-        model = self.model
+        """Count the label, and make the update that is due. Whether one is due is decided here and nowhere else."""
+        model, partition = self.model, self.partition
+        amount, predicted, behind = 0.0, entry.predicted, 0
         try:
             x = model.features(entry.features)
         except BadRecord:  # predicted in an older epoch, whose settings took what these do not
-            return None
-        if not self.reader.knows(label):  # parked in an older epoch, which had other classes
-            return None
-        amount, predicted = model.decide(x, label)
-        behind = 0
-        if self.issued and entry.epoch == model.epoch:
-            amount, predicted = 1.0 if mistaken else 0.0, entry.predicted
-            behind = model.folded() - entry.updates
-        return _Due(x, predicted, behind, model.version(), amount) if amount else None
+            model.labelled(partition)
+            return
+        if self.reader.knows(label):  # or else it was parked in an older epoch, which had other classes
+            amount, predicted = model.decide(x, label)
+            if self.issued and entry.epoch == model.epoch:
+                amount, predicted = 1.0 if mistaken else 0.0, entry.predicted
+                behind = model.folded() - entry.updates
+        if not amount:
+            model.labelled(partition)
+            return
+        version = model.version()  # before this label is counted
+        model.labelled(partition)
+        n = model.learn(partition, x, label, predicted, behind, amount)
+        self.counting.updated(demoted=label == self.negative)
+        clock, raw = list(model.clock), Raw(entry.features)
+        update = Update(
+            model.epoch, n, clock, entry.id, label, predicted, raw, entry.source, version, behind, late=late
+        )
+        if amount != 1.0:
+            update = replace(update, amount=amount)
+        self._write(Outgoing("updates", partition, entry.id.encode(), encode(update)))
 
     def _unpark(self, record_id: str) -> None:
         """No example came for a parked label, and it may wait no longer."""
         entry = self.ledger.unpark(record_id)
-        self._settle("never came", entry.id, entry.offset, entry.label, entry.carried)
+        outcome = OUTCOMES["never came"][entry.carried is not None]
+        if outcome == "applied_late" and entry.carried is not None:
+            self._apply_late(entry.id, entry.offset, entry.label, entry.carried)
+        else:
+            self.decisions.append(Decision(outcome, entry.id, None, entry.offset, entry.label))
 
     # --- both -------------------------------------------------------------------------------------
 
     def _invalid(self, record: Record, fault: BadRecord) -> None:
-        stream: Stream = "labels" if record.topic == "labels" else "examples"
-        if stream == "labels":
+        if record.topic == "labels":
             self.decisions.append(Decision("invalid", None, None, record.offset))
+            self.facts.rejected["labels", fault.reason] += 1
         else:
             self.decisions.append(Decision("invalid", None, record.offset))
-        self.counts.rejected[stream, fault.reason] += 1
+            self.facts.rejected["examples", fault.reason] += 1
         self._write(dead_letter(record, fault, self.state.limits.dead_letters))
 
 

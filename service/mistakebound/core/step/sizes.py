@@ -1,4 +1,4 @@
-"""Whatever a record can lead to must fit its topic: sized before predicting, never found out at sending."""
+"""Whatever a record leads to must fit its topic: its size is checked before predicting, not found out when sending."""
 
 from dataclasses import dataclass
 
@@ -11,18 +11,18 @@ from mistakebound.core.model.model import Model
 from mistakebound.core.records import Record
 
 PER_PARTITION_BYTES = 42
-"""A version vector's largest entry: two numbers of 20 digits and their commas."""
+"""Largest entry of a version: two numbers of 20 digits and their commas."""
 FIXED_BYTES = 400
 """Everything else in a prediction or update: names, numbers, score."""
 COUNT_BYTES = 13
-"""A count of one partition, at most."""
+"""Most digits of a count of one partition."""
 SUMMARY_BYTES = len(encode(Tallies(zero(), zero()))) + 40 * COUNT_BYTES + 400
-"""The last `outcomes` record of a partition step without classes, versions, decisions and `order`: 36 counts and names."""
+"""The last `outcomes` record of a partition step, without classes, versions, decisions and `order`: 36 counts and names."""
 
 
 @dataclass(frozen=True, slots=True)
 class SizeLimits:
-    """Largest record, in bytes, that each output topic is sure to take."""
+    """Largest record in bytes that each output topic is sure to take."""
 
     predictions: int = 1_000_000
     outcomes: int = 1_000_000
@@ -31,7 +31,7 @@ class SizeLimits:
 
 
 class Sizes:
-    """What a prediction or update of this model can take beside the example's own bytes, at most."""
+    """The most that a prediction or update of this model takes beside the example's own bytes."""
 
     def __init__(self, model: Model, limits: SizeLimits) -> None:
         self._limits = limits
@@ -48,39 +48,30 @@ class Sizes:
         body = len(features) + self._beside
         prediction = record_bytes(record.key, None, record.headers) + body
         update = record_bytes(None, None, ()) + body + self._version
-        for topic, size, largest in (
-            ("predictions", prediction, self._limits.predictions),
-            ("updates", update, self._limits.updates),
-        ):
-            if size > largest:
-                raise BadRecord(
-                    "oversize",
-                    f"the example could need {size} bytes in {topic}, which takes {largest}; "
-                    "send fewer features, or raise max.message.bytes",
-                )
+        less = "send fewer features, or raise max.message.bytes"
+        _check("the example", prediction, "predictions", self._limits.predictions, less)
+        _check("the example", update, "updates", self._limits.updates, less)
 
     def check_classes(self, classes: int, names: int, records: int) -> None:
-        """Raises BadRecord where so many open classes would make the tallies too large for `outcomes`.
+        """Raises BadRecord where this many open classes could make the tallies too large for `outcomes`.
 
-        `names`: bytes of their names as JSON; `records`: most in a step, each perhaps a run of its own.
+        `names`: bytes of their names as JSON; `records`: most in a step, each of which may be a run of its own.
         """
         tallies = 2 * (names + (COUNT_BYTES + 2) * classes)
         size = record_bytes(None, None, ()) + SUMMARY_BYTES + self._version + 2 * records + tallies
-        if size > self._limits.outcomes:
-            raise BadRecord(
-                "oversize",
-                f"with one more class the tallies could need {size} bytes in outcomes, which takes "
-                f"{self._limits.outcomes}; raise max.message.bytes, send fewer or shorter classes, or lower "
-                "batch.max_records",
-            )
+        less = "raise max.message.bytes, send fewer or shorter classes, or lower batch.max_records"
+        _check("with one more class the tallies", size, "outcomes", self._limits.outcomes, less)
 
     def check_carried(self, features: bytes) -> None:
-        """Raises BadRecord for a label whose own content could be too much for a decision or an update."""
+        """Raises BadRecord for a label whose own content could make a decision or an update too large."""
         size = len(features) + self._fixed
-        for topic, largest in (("outcomes", self._limits.outcomes), ("updates", self._limits.updates)):
-            if size > largest:
-                raise BadRecord(
-                    "oversize",
-                    f"the label's own content could need {size} bytes in {topic}, which takes {largest}; "
-                    "send fewer features, or raise max.message.bytes",
-                )
+        less = "send fewer features, or raise max.message.bytes"
+        _check("the label's own content", size, "outcomes", self._limits.outcomes, less)
+        _check("the label's own content", size, "updates", self._limits.updates, less)
+
+
+def _check(what: str, size: int, topic: str, largest: int, less: str) -> None:
+    if size > largest:
+        raise BadRecord(
+            "oversize", f"{what} could need {size} bytes in {topic}, which takes {largest}; {less}"
+        )

@@ -1,4 +1,4 @@
-"""What a worker holds: one model, and the ledger of each partition it owns."""
+"""What a worker holds."""
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
@@ -13,7 +13,7 @@ from mistakebound.settings import Settings
 
 @dataclass(slots=True)
 class State:
-    """All that a worker holds: one model, and the ledgers of the partitions it owns."""
+    """One model, and the ledger of each partition that the worker owns."""
 
     settings: Settings
     model: Model
@@ -21,13 +21,13 @@ class State:
     limits: SizeLimits = field(default_factory=SizeLimits)
 
     def rollback(self, partitions: Collection[int]) -> None:
-        """Take back the last step, which touched these partitions; a second time, the one before it."""
+        """Take back the last step, which touched these partitions; called a second time, the one before it."""
         self.model.rollback()
         for partition in partitions:
             self.ledgers[partition].rollback()
 
     def committed(self, ends: Mapping[tuple[Topic, int], int]) -> None:
-        """A step is committed; `ends` = next offset of each output written. The next one may be made already."""
+        """A step is committed; `ends`: next offset of each output written. The next step may already be under way."""
         for (topic, partition), end in ends.items():
             if topic == "predictions":
                 self.ledgers[partition].predictions_end = end

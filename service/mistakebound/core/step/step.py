@@ -1,6 +1,6 @@
 """One step: records in, one transaction out. Deterministic; no I/O, no clock.
 
-It changes the state it is given and journals what it changed, so that `State.rollback` takes a step
+It changes the state it is given and journals what it changed, so that `State.rollback` can take a step
 back whose transaction was given up.
 """
 
@@ -8,7 +8,6 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 from mistakebound.core.records import Outgoing, Position, TopicPartition, Transaction
-from mistakebound.core.step.counting import StepCounts
 from mistakebound.core.step.facts import PartitionTotals, StepFacts
 from mistakebound.core.step.merge import Merge
 from mistakebound.core.step.partition_step import PartitionStep
@@ -27,7 +26,7 @@ class Step:
 
     @property
     def partitions(self) -> tuple[int, ...]:
-        """Partitions touched."""
+        """The partitions touched."""
         return tuple(self.totals)
 
 
@@ -36,7 +35,7 @@ def step(
 ) -> Step | None:
     """Take up to about `max_records` records, expiries and unparkings; None when nothing can be taken.
 
-    No more is taken once `batch.max_bytes` are to be written, shared out among the partitions alike.
+    It ends early once `batch.max_bytes` are to be written; both limits are split evenly among the partitions.
 
     `drained`: empty inputs known to have nothing more (see `Merge.dry`). `explain`: scores of single features
     that may be taken to explain mistakes (`service/mistakebound/core/step/explain.py`); it changes nothing else.
@@ -45,18 +44,18 @@ def step(
     if not partitions:
         return None
     state.model.begin()
-    counts = StepCounts()
+    facts = StepFacts()
     outputs: list[Outgoing] = []
     positions: dict[int, Position] = {}
     allowance = max(1, max_records // len(partitions))
     room = state.settings.batch.max_bytes // len(partitions)
     for partition in partitions:
-        of_partition = PartitionStep(state, partition, counts, explain // len(partitions))
+        of_partition = PartitionStep(state, partition, facts, explain // len(partitions))
         of_partition.run(merge, drained, allowance, room)
         positions[partition] = of_partition.close(outputs)
     return Step(
         Transaction(outputs, positions),
-        counts.facts(),
+        facts,
         {partition: state.totals(partition) for partition in partitions},
-        sum(counts.consumed.values()),
+        sum(facts.consumed.values()),
     )

@@ -1,0 +1,69 @@
+"""Dead letters of one partition, against the records that could not be read."""
+
+from mistakebound.core.audit.findings import Findings
+from mistakebound.core.audit.source import Ahead, Source
+from mistakebound.core.faults import BadRecord
+from mistakebound.core.messages.schema import Decision
+from mistakebound.core.records import Record
+
+OVERSIZE = "oversize"
+
+
+class DeadLetters:
+    """They come in the order in which the records of both inputs were consumed."""
+
+    def __init__(self, source: Source, partition: int, findings: Findings) -> None:
+        self._next = Ahead(source.read("dead-letters", partition))
+        self._whole = not source.begins_late("dead-letters", partition)
+        self._findings = findings
+
+    def check_fits(self, record: Record, recorded: Decision | None) -> None:
+        """Raises BadRecord for a record that was refused as too large; `recorded` is the next recorded decision.
+
+        How large the log's records may be only the worker knew: this is taken on trust.
+        """
+        if recorded is None or recorded.outcome != "invalid":
+            return
+        if record.offset != (recorded.label_offset if record.topic == "labels" else recorded.source):
+            return
+        letter = self._next.peek()
+        if letter is not None and dict(letter.headers).get("mistakebound.reason") == OVERSIZE.encode():
+            self._findings.note(f"{record.topic} refused as too large for the log were taken on trust")
+            raise BadRecord(OVERSIZE, "as recorded")
+
+    def expect(self, record: Record, reason: str) -> None:
+        """A record that could not be read must be the next dead letter."""
+        letter = self._next.peek()
+        headers = (
+            {}
+            if letter is None
+            else {
+                name: (value or b"").decode(errors="replace")
+                for name, value in letter.headers
+                if name.startswith("mistakebound.")
+            }
+        )
+        source = headers.get("mistakebound.topic"), headers.get("mistakebound.offset")
+        if letter is not None and source == (record.topic, str(record.offset)):
+            self._next.take()
+            found = headers.get("mistakebound.reason")
+            whole = all(
+                f"mistakebound.{name}-length" in headers or was == should  # where it was not cut
+                for name, was, should in (
+                    ("key", letter.key, record.key),
+                    ("value", letter.value, record.value),
+                )
+            )
+            self._findings.check(
+                "dead letters",
+                letter.location,
+                found == reason and whole,
+                f"reason {found!r} or its content is wrong; {record.location} is {reason}",
+            )
+        elif self._whole:
+            where = (record.topic, record.partition, record.offset)
+            self._findings.check(
+                "dead letters", record.location, False, f"no dead letter of {where} ({reason}) comes next"
+            )
+        else:
+            self._findings.note("dead letters that the log no longer keeps")
