@@ -1,19 +1,20 @@
 """What a learner's page exports: KIND, all that the rest of the program must know of that learner."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
 
 from mistakebound.core.learners.claim import Claim, Run
+from mistakebound.core.linear.parts import Part
 from mistakebound.core.linear.window import Window
 from mistakebound.core.messages.features import Features
-from mistakebound.settings import LearnerSettings, Settings
+from mistakebound.settings import LabelValue, LearnerSettings
 
 Score = float | list[float]
 
 
-class Learner(Protocol):
-    """What the step asks of a learner. It decides; it is told what to fold, and never decides again.
+class Learner(Part, Protocol):
+    """What a step asks of a learner. It decides once; what it then is told to fold, it folds without deciding again.
 
     Labels are truth values (True is the positive class) where two are declared, else the classes themselves.
     """
@@ -48,22 +49,6 @@ class Learner(Protocol):
         self, partition: int, x: Features, label: Any, clock: int, predicted: Any, amount: float = 1.0
     ) -> None:
         """Apply one logged update; `clock` = labelled examples known to its owner, this one included."""
-        ...
-
-    def begin(self, undoable: bool = True) -> None:
-        """A step begins: what follows can be rolled back. Not `undoable`: it never is, and costs nothing more."""
-        ...
-
-    def rollback(self) -> None:
-        """Undo what was folded since `begin`, to the bit."""
-        ...
-
-    def dump(self) -> Any:
-        """The whole state, as MessagePack can hold it."""
-        ...
-
-    def load(self, state: Any, /) -> None:
-        """Become what `dump` gave. Raises ValueError, TypeError, KeyError ... for what it did not give."""
         ...
 
     def length(self, x: Features, /) -> float:
@@ -106,32 +91,16 @@ AVERAGES = Refusal(
 """What the averaged and voted perceptrons issue is not what they learn from."""
 
 
-def _nothing_more(settings: LearnerSettings) -> Iterable[Unmet]:
-    return ()
-
-
-def _nothing_undeclared(settings: LearnerSettings) -> str | None:
-    return None
-
-
-def _exact(settings: LearnerSettings) -> bool:
-    return False
-
-
-def _as_it_is(state: Any) -> Any:
-    return state
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Kind:
     """One learner. `order` is its place in the listing: perceptrons from 10, Winnow kinds from 110, set learners from 210."""
 
     name: str
     order: int
-    make: Callable[[Settings, int], Learner]
-    """A new one, of so many partitions."""
-    many: "Kind | None" = None
-    """The learner of more than two classes; None where two are needed."""
+    make: Callable[[LearnerSettings, int], Learner]
+    """A learner before its first update, for this number of partitions."""
+    many: "Callable[[Sequence[LabelValue]], Kind] | None" = None
+    """The kind for these classes, more than two or open (empty); None where there must be two."""
 
     # What is said of it.
     source: str
@@ -147,7 +116,7 @@ class Kind:
     """Keys of `learner` that it reads."""
     needs: tuple[str, ...] = ()
     """Those that must be given."""
-    requires: Callable[[LearnerSettings], Iterable[Unmet]] = _nothing_more
+    requires: Callable[[LearnerSettings], Iterable[Unmet]] = lambda settings: ()
     """What else must hold of them."""
     boolean: bool = False
     """Features are 0 or 1, and BIAS is off."""
@@ -163,7 +132,7 @@ class Kind:
     # What is proved of it.
     claim: Callable[[Run], Claim | None]
     """What its theorem says; None where a number is not declared or an assumption does not hold."""
-    undeclared: Callable[[LearnerSettings], str | None] = _nothing_undeclared
+    undeclared: Callable[[LearnerSettings], str | None] = lambda settings: None
     """Why no theorem speaks of these settings, where that is known."""
     norm: Callable[[LearnerSettings, Mapping[str, float]], float | None] | None = None
     """Length of a theta that is the sum of y*x over updates; None where that bounds no margin."""
@@ -173,14 +142,9 @@ class Kind:
     """Size of its version space, where it has one."""
 
     # How others look at it.
-    rounds: Callable[[LearnerSettings], bool] = _exact
+    rounds: Callable[[LearnerSettings], bool] = lambda settings: False
     """Whether its scores rest on functions that processors round differently."""
-    comparable: Callable[[Any], Any] = _as_it_is
+    comparable: Callable[[Any], Any] = lambda state: state
     """A dumped state, so that equal models are equal."""
     sums: bool = False
     """Whether its score is a sum over the features, so that a mistake can be taken apart."""
-
-
-def of_learner(make: Callable[[LearnerSettings, int], Learner]) -> Callable[[Settings, int], Learner]:
-    """`Kind.make` of a learner that reads its own section only."""
-    return lambda settings, partitions: make(settings.learner, partitions)

@@ -27,7 +27,6 @@ class Mistakes:
         self._journal: Journal[tuple[int, Mistake | None]] = Journal()
 
     def add(self, partition: int, mistake: Mistake) -> Mistake | None:
-        """Append; returns the mistake that had to go."""
         row = self.rows[partition]
         row.append(mistake)
         gone = row.popleft() if self._budget is not None and len(row) > self._budget else None
@@ -43,11 +42,9 @@ class Mistakes:
         return sum(map(len, self.rows))
 
     def begin(self, undoable: bool = True) -> None:
-        """What follows can be rolled back, if it is `undoable`."""
         self._journal.begin(undoable)
 
     def rollback(self) -> None:
-        """Undo what was added since `begin`."""
         for partition, gone in self._journal.take_back():
             if gone is not None:
                 self.rows[partition].appendleft(gone)
@@ -58,7 +55,6 @@ class Mistakes:
         return [[(one.sign, one.clock, list(one.x)) for one in row] for row in self.rows]
 
     def load(self, rows: Sequence[Sequence[Any]]) -> None:
-        """Become what `dump` gave. Raises ValueError, TypeError for what it did not give."""
         if len(rows) != len(self.rows):
             raise ValueError(f"{len(rows)} rows for {len(self.rows)} partitions")
         self.rows = [

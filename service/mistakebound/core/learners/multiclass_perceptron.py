@@ -18,8 +18,7 @@ from mistakebound.core.learners.kind import AVERAGES, Kind
 from mistakebound.core.linear.theta import Theta, euclidean, saturate
 from mistakebound.core.linear.window import window_of
 from mistakebound.core.messages.features import Features
-from mistakebound.core.messages.inputs import declared
-from mistakebound.settings import LabelValue, LearnerSettings, Settings
+from mistakebound.settings import LabelValue, LearnerSettings
 
 
 class MulticlassPerceptron:
@@ -67,13 +66,7 @@ class MulticlassPerceptron:
         return 1.0 if predicted != label else 0.0, predicted
 
     def fold(
-        self,
-        partition: int,
-        x: Features,
-        label: LabelValue,
-        clock: int,
-        predicted: LabelValue | None,
-        amount: float = 1.0,
+        self, partition: int, x: Features, label: LabelValue, clock: int, predicted: Any, amount: float = 1.0
     ) -> None:
         """theta_label += x, theta_predicted -= x; kappa likewise, times `clock`."""
         if self.window is not None:
@@ -99,7 +92,6 @@ class MulticlassPerceptron:
         return sorted((one for one, theta in self._theta.items() if theta.sums), key=str)
 
     def begin(self, undoable: bool = True) -> None:
-        """What follows can be rolled back, if it is `undoable`."""
         self._met.begin(undoable)
         for theta in self._all():
             theta.begin(undoable)
@@ -107,7 +99,6 @@ class MulticlassPerceptron:
             self.window.begin(undoable)
 
     def rollback(self) -> None:
-        """Undo what was folded since `begin`, to the bit."""
         if self.window is not None:
             self.window.rollback()
         for theta in self._all():
@@ -127,7 +118,6 @@ class MulticlassPerceptron:
         return rows if self.window is None else {"classes": rows, "folded": self.window.folded}
 
     def load(self, state: Any) -> None:
-        """Become what `dump` gave."""
         if self.window is not None:
             self.window.load(state["folded"])
             state = state["classes"]
@@ -185,16 +175,12 @@ def _by_class(state: Any) -> Any:
     return sorted(met, key=lambda row: row[0])
 
 
-def many_classes(name: str, *, averaged: bool) -> Kind:
+def many_classes(name: str, averaged: bool, classes: Sequence[LabelValue]) -> Kind:
     """What the page of two classes says of more."""
-
-    def make(settings: Settings, partitions: int) -> MulticlassPerceptron:
-        return MulticlassPerceptron(settings.learner, partitions, declared(settings.labels), averaged)
-
     return Kind(
         name=name,
         order=0,
-        make=make,
+        make=lambda settings, partitions: MulticlassPerceptron(settings, partitions, classes, averaged),
         source="Crammer & Singer 2003; Duda & Hart",
         bound="2 (R/gamma)^2",
         shows="weights, not averaged" if averaged else "weights",

@@ -7,10 +7,9 @@ l/(||x||^2 + 1/(2C)). The zero vector teaches nothing. Tau is logged as the upda
 """
 
 from mistakebound.core.learners.claim import Claim, Run, undeclared_margin
-from mistakebound.core.learners.kind import Kind, Refusal, of_learner
+from mistakebound.core.learners.kind import Kind, Refusal
 from mistakebound.core.linear.linear import Linear
 from mistakebound.core.linear.theta import saturate
-from mistakebound.core.linear.window import window_of
 from mistakebound.core.messages.features import Features
 from mistakebound.settings import LearnerSettings
 
@@ -36,7 +35,7 @@ def passive_aggressive(settings: LearnerSettings, partitions: int) -> Linear:
         tau = saturate(loss / square)
         return min(most, tau) if variant == "PA-I" else tau
 
-    return Linear(partitions, settings.tie, amount=amount, window=window_of(settings, partitions))
+    return Linear(settings, partitions, amount=amount)
 
 
 def _claim(run: Run) -> Claim | None:
@@ -65,7 +64,7 @@ def _claim(run: Run) -> Claim | None:
 KIND = Kind(
     name="passive-aggressive",
     order=45,
-    make=of_learner(passive_aggressive),
+    make=passive_aggressive,
     source="Crammer et al. 2006",
     bound="(R/gamma)^2; PA-I max(R^2, 1/C)/gamma^2; PA-II (R^2 + 1/(2C))/gamma^2",
     bounds="mistakes",

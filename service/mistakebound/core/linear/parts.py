@@ -10,10 +10,17 @@ from typing import Any, Protocol
 class Part(Protocol):
     """What a step can change, and a checkpoint holds."""
 
-    def begin(self, undoable: bool = True) -> None: ...
-    def rollback(self) -> None: ...
-    def dump(self) -> Any: ...
-    def load(self, state: Any, /) -> None: ...
+    def begin(self, undoable: bool = True) -> None:
+        """A step begins. Only what an `undoable` one changes can be rolled back; any other keeps no record of it."""
+
+    def rollback(self) -> None:
+        """Undo what was changed since `begin`, to the bit."""
+
+    def dump(self) -> Any:
+        """The whole state, as MessagePack can hold it."""
+
+    def load(self, state: Any, /) -> None:
+        """Become what `dump` gave. Raises ValueError, TypeError, KeyError ... for anything else."""
 
 
 class Parts:
@@ -25,12 +32,10 @@ class Parts:
         self._restored = restored
 
     def begin(self, undoable: bool = True) -> None:
-        """What follows can be rolled back, if it is `undoable`."""
         for part in self._parts.values():
             part.begin(undoable)
 
     def rollback(self) -> None:
-        """Undo what was folded since `begin`, to the bit."""
         for part in self._parts.values():
             part.rollback()
         if self._restored is not None:

@@ -19,7 +19,6 @@ from mistakebound.core.messages.features import Features
 
 Tie = Literal["mistake", "positive", "negative"]
 
-
 _MOST = float_info.max
 
 
@@ -129,7 +128,6 @@ class Theta:
         self.begin()
 
     def begin(self, undoable: bool = True) -> None:
-        """A step begins; what follows can be rolled back if it is `undoable`."""
         if self.blocks is not None:
             self.blocks.begin(undoable)
         else:
@@ -172,7 +170,6 @@ class Theta:
         self._stale.clear()
 
     def digest(self) -> str:
-        """SHA-256 of the coordinates."""
         return digest(self.sums)
 
     def dot(self, x: Features) -> float:
@@ -205,6 +202,11 @@ def euclidean(x: Features) -> float:
 def largest(x: Features) -> float:
     """||x||_inf of k features."""
     return max((abs(value) for _, value in x), default=0.0)
+
+
+def active(x: Features) -> float:
+    """How many of k features are not 0."""
+    return float(sum(value != 0.0 for _, value in x))
 
 
 def signed(positive: bool) -> float:

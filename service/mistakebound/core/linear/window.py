@@ -57,12 +57,10 @@ class Window:
         return oldest if oldest > before else 0
 
     def begin(self, undoable: bool = True) -> None:
-        """What follows can be rolled back, if it is `undoable`."""
         self._journal.begin(undoable)
         self._journal.note(list(self.folded))
 
     def rollback(self) -> None:
-        """Undo what was counted since `begin`."""
         (self.folded,) = self._journal.take_back()
 
     def dump(self) -> list[int]:
@@ -70,7 +68,6 @@ class Window:
         return self.folded
 
     def load(self, folded: Sequence[int]) -> None:
-        """Become what `dump` gave. Raises ValueError, TypeError for what it did not give."""
         if len(folded) != len(self.folded):
             raise ValueError(f"{len(folded)} counts for {len(self.folded)} partitions")
         self.folded = [int(count) for count in folded]
@@ -130,7 +127,6 @@ class Blocks:
         return names
 
     def begin(self, undoable: bool = True) -> None:
-        """A step begins; what follows can be rolled back if it is `undoable`."""
         self._journal.begin(undoable)
 
     def rollback(self) -> list[str]:

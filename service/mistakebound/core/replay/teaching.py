@@ -14,7 +14,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from mistakebound.core.learners.elimination import CLASSES, Elimination
+from mistakebound.core.learners.elimination import Elimination
+from mistakebound.settings import LearnerSettings
 
 Example = tuple[bool, ...]
 
@@ -152,7 +153,8 @@ def from_nature(
     No more are taken once the hypothesis is `target`, which only a bystander can know.
     """
     names = [f"x{number}" for number in range(1, variables + 1)]
-    learner = Elimination(CLASSES["monotone-conjunctions" if monotone else "conjunctions"], names, 1)
+    concepts = "monotone-conjunctions" if monotone else "conjunctions"
+    learner = Elimination(LearnerSettings(concepts=concepts, variables=tuple(names)), 1)
     numbers = range(1, variables + 1)
     literals = frozenset(numbers if monotone else (*numbers, *(-number for number in numbers)))
     seen: list[Shown] = []
@@ -163,7 +165,7 @@ def from_nature(
         mistakes += predicted is not one.positive
         seen.append(one)
         if must:
-            learner.fold(0, x, one.positive)
+            learner.fold(0, x, one.positive, 0, predicted)
             literals = frozenset(map(_literal, learner.weights()))
         if target is not None and literals == target.literals:
             break

@@ -81,7 +81,7 @@ class Report:
 
     def to_json(self) -> bytes:
         """The same report, the same bytes."""
-        return msgspec.json.format(msgspec.json.encode(asdict(self)), indent=2) + b"\n"
+        return msgspec.json.format(msgspec.json.encode(self.as_dict()), indent=2) + b"\n"
 
 
 @dataclass(frozen=True, slots=True)

@@ -181,14 +181,11 @@ class Status(Report):
 
 
 def status(
-    report: Report,
-    lag: Mapping[int, Behind],
-    epoch: EpochStatus | None,
-    worker: WorkerStatus | None = None,
+    report: Report, lag: Mapping[int, Behind], epoch: EpochStatus | None, worker: WorkerStatus | None = None
 ) -> Status:
     """Put it together."""
-    told: dict[str, Any] = {field.name: getattr(report, field.name) for field in fields(report)}
-    return Status(**told, lag={str(p): both for p, both in lag.items()}, epoch=epoch, worker=worker)
+    reported: dict[str, Any] = {field.name: getattr(report, field.name) for field in fields(report)}
+    return Status(**reported, lag={str(p): both for p, both in lag.items()}, epoch=epoch, worker=worker)
 
 
 def epoch_status(epoch: Epoch, before: Epoch | None) -> EpochStatus:

@@ -1,4 +1,4 @@
-"""Which theorems speak of a run, and what they say of it: from a model and the counts of its epoch.
+"""Which theorems speak of a run, what they say of it, or why none does: from a model and the counts of its epoch.
 
 Counts are those of the epoch, and so is every number that a bound needs: R, the versions that decided, the
 examples that waited. All of them come from the log, so a restart changes none. What a bound assumes about
@@ -13,6 +13,7 @@ from typing import Literal
 
 from mistakebound.core import bounds
 from mistakebound.core.learners.claim import Claim, Run
+from mistakebound.core.messages.inputs import declared
 from mistakebound.core.messages.tallies import Tally
 from mistakebound.core.model.model import Model
 
@@ -66,6 +67,20 @@ def claims(model: Model, tallies: Iterable[Tally]) -> tuple[Bound, ...]:
 
 def _bound(claim: Claim, of: Literal["updates", "mistakes"], value: float, count: int, assumes: str) -> Bound:
     return Bound(claim.theorem, value, count, count <= value * ROUNDING, of, assumes)
+
+
+def why_none(model: Model) -> str:
+    """Why `claims` says nothing of this model: the first reason that holds, and what to do about it."""
+    if model.based:
+        return "This epoch started from what another one had learned; no theorem speaks of that."
+    if model.missing is None:
+        return "Updates by other workers are still to come; the bound returns with them."
+    undeclared = model.kind.undeclared(model.settings.learner)
+    if undeclared is not None:
+        return undeclared
+    if not declared(model.settings.labels):
+        return "Classes are open; no theorem speaks of classes that are not known beforehand."
+    return "The learner's theorem does not hold for these settings, or not for these data."
 
 
 def certificate(model: Model) -> float | None:

@@ -20,9 +20,9 @@ from mistakebound.core.theorems.claims import (
     certificate,
     claims,
     concepts_left,
+    why_none,
     window_certificate,
 )
-from mistakebound.core.theorems.why_none import why_none
 from mistakebound.worker.metrics.metrics import Metrics
 from mistakebound.worker.observers import Event, Settled, StateDropped
 
