@@ -48,7 +48,6 @@ from tests.support.tries import long
             2 * 2 * 9 * 4 * log(4),
         ),
         (bounds.winnow_any_rate(2.0, 0.5, 1.0, 1.0), 2 / (0.5 - 0.125)),
-        (bounds.winnow_any_rate(2.0, 0.5, 1.0, 1.0, updates_between=1), 2 / (0.5 - 0.375)),
         (bounds.winnow_any_rate(2.0, 0.5, 1.0, 1.0, missing=8), (2 + 0.25 * 8) / (0.5 - 0.125)),
         (bounds.winnow_any_rate(2.0, 2.0, 1.0, 1.0), inf),
         (bounds.littlestone_zero(3, 32, 2, 16), 2 * 3 * 5 + 2),

@@ -58,7 +58,7 @@ def rbf(width: float) -> Kernel:
 
 
 class KernelPerceptron:
-    """`settings`: kernel `polynomial` (degree) or `rbf` (width), tie, budget per partition (none: no limit)."""
+    """`settings`: kernel `polynomial` (degree) or `rbf` (width), tie, budget per partition (None: no limit)."""
 
     averaged = False
     window = None
@@ -162,7 +162,7 @@ KIND = Kind(
     parameters=("kernel", "degree", "width", "budget", "tie", "gamma"),
     no_window=Refusal(
         "keeps its mistakes one by one, and forgets them one by one",
-        "Set learner.budget: so many of the last mistakes of each partition count",
+        "Set learner.budget: the number of newest mistakes of each partition that count",
     ),
     claim=_claim,
     undeclared=_undeclared,

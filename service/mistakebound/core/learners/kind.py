@@ -1,4 +1,4 @@
-"""What a learner's page exports: KIND, all that the rest of the program must know of that learner."""
+"""What a learner's page exports: KIND, all that the rest of the program knows of that learner."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -14,9 +14,9 @@ Score = float | list[float]
 
 
 class Learner(Part, Protocol):
-    """What a step asks of a learner. It decides once; what it then is told to fold, it folds without deciding again.
+    """What a step asks of a learner: `decide` says whether to update, and `fold` makes the update without asking again.
 
-    Labels are truth values (True is the positive class) where two are declared, else the classes themselves.
+    With two declared classes a label is a truth value (True is the positive class), otherwise the class itself.
     """
 
     averaged: bool
@@ -24,52 +24,43 @@ class Learner(Part, Protocol):
 
     @property
     def window(self) -> Window | None:
-        """Which updates count; None where all do."""
-        ...
+        """Which updates count; None if all do."""
 
     def score(self, x: Features, clock: int) -> Any:
         """Score of the published prediction, finite: one number, or one for each known class.
 
         `clock` = labelled examples known so far.
         """
-        ...
 
     def predict(self, score: Any) -> Any:
         """The class of a score; None where no class is known."""
-        ...
 
     def decide(self, x: Features, label: Any) -> tuple[float, Any]:
         """(how much of y*x must be added on this label, the class that the current hypothesis predicts).
 
-        0 where it need not be updated; 1 where the learner knows no other amounts.
+        The amount is 0 for no update; most learners know no other amount than 1.
         """
-        ...
 
     def fold(
         self, partition: int, x: Features, label: Any, clock: int, predicted: Any, amount: float = 1.0
     ) -> None:
         """Apply one logged update; `clock` = labelled examples known to its owner, this one included."""
-        ...
 
     def length(self, x: Features, /) -> float:
         """Size of an example as the learner's theorem measures it."""
-        ...
 
     def digest(self) -> str:
         """SHA-256 in hex of the hypothesis; -0.0 counts as 0.0."""
-        ...
 
     def theta(self) -> Mapping[str, float]:
-        """Coordinates of theta by name; empty where there is none."""
-        ...
+        """Coordinates of theta by name; empty if the learner has no theta."""
 
     def weights(self) -> Mapping[str, Any]:
         """The hypothesis by name, as a person wants to see it."""
-        ...
 
 
 class Unmet(NamedTuple):
-    """A setting that does not go with the learner."""
+    """A setting that the learner cannot work with."""
 
     key: str
     wrong: str
@@ -77,7 +68,7 @@ class Unmet(NamedTuple):
 
 
 class Refusal(NamedTuple):
-    """What a learner does not do, in words that follow its name, and what to set instead."""
+    """Why a learner does not do something, in words that follow its name, and what to set instead."""
 
     why: str
     remedy: str
@@ -88,7 +79,7 @@ STRIKES_OUT = Refusal("strikes out for good: what one update struck out, others 
 AVERAGES = Refusal(
     "predicts with another vector than it learns with, so `issued` bounds nothing", 'Set it to "rescore"'
 )
-"""What the averaged and voted perceptrons issue is not what they learn from."""
+"""The averaged and voted perceptrons do not learn from the predictions that they issue."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -102,7 +93,7 @@ class Kind:
     many: "Callable[[Sequence[LabelValue]], Kind] | None" = None
     """The kind for these classes, more than two or open (empty); None where there must be two."""
 
-    # What is said of it.
+    # How it is presented.
     source: str
     bound: str
     bounds: str = "mistakes and updates"
@@ -115,36 +106,36 @@ class Kind:
     parameters: tuple[str, ...] = ()
     """Keys of `learner` that it reads."""
     needs: tuple[str, ...] = ()
-    """Those that must be given."""
+    """Those of them that must be set."""
     requires: Callable[[LearnerSettings], Iterable[Unmet]] = lambda settings: ()
-    """What else must hold of them."""
+    """What else is wrong with its settings."""
     boolean: bool = False
     """Features are 0 or 1, and BIAS is off."""
     unit: bool = False
     """Features have unit length."""
     no_window: Refusal | None = None
-    """Where `window` is not among its parameters."""
+    """Why `window` is not among its parameters; None if it is."""
     no_issued: Refusal | None = None
-    """Where `delay_policy = issued` is refused."""
+    """Why `delay_policy = "issued"` is refused; None if it is not."""
     one_partition: Refusal | None = None
-    """Where it cannot have several."""
+    """Why it cannot have several partitions; None if it can."""
 
     # What is proved of it.
     claim: Callable[[Run], Claim | None]
-    """What its theorem says; None where a number is not declared or an assumption does not hold."""
+    """What its theorem says; None if a number is not declared or an assumption does not hold."""
     undeclared: Callable[[LearnerSettings], str | None] = lambda settings: None
-    """Why no theorem speaks of these settings, where that is known."""
+    """Why no theorem speaks of these settings; None if the settings are not the reason."""
     norm: Callable[[LearnerSettings, Mapping[str, float]], float | None] | None = None
-    """Length of a theta that is the sum of y*x over updates; None where that bounds no margin."""
+    """Length, in its theorem's norm, of a theta that is the sum of y*x over updates; None if that bounds no margin."""
     own_norm: Callable[[LearnerSettings, Any], float | None] | None = None
-    """The same of a learner whose theta is no such sum."""
+    """The same for a learner whose theta is not such a sum."""
     concepts_left: Callable[[Any], int] | None = None
-    """Size of its version space, where it has one."""
+    """Size of its version space; None if it has none."""
 
     # How others look at it.
     rounds: Callable[[LearnerSettings], bool] = lambda settings: False
     """Whether its scores rest on functions that processors round differently."""
     comparable: Callable[[Any], Any] = lambda state: state
-    """A dumped state, so that equal models are equal."""
+    """A dumped state in a form that is equal for equal models."""
     sums: bool = False
     """Whether its score is a sum over the features, so that a mistake can be taken apart."""

@@ -25,6 +25,7 @@ class Mistakes:
         self.rows: list[deque[Mistake]] = [deque() for _ in range(partitions)]
         self._budget = budget
         self._journal: Journal[tuple[int, Mistake | None]] = Journal()
+        self.begin = self._journal.begin
 
     def add(self, partition: int, mistake: Mistake) -> Mistake | None:
         row = self.rows[partition]
@@ -40,9 +41,6 @@ class Mistakes:
 
     def __len__(self) -> int:
         return sum(map(len, self.rows))
-
-    def begin(self, undoable: bool = True) -> None:
-        self._journal.begin(undoable)
 
     def rollback(self) -> None:
         for partition, gone in self._journal.take_back():

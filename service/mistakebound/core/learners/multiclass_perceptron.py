@@ -34,13 +34,12 @@ class MulticlassPerceptron:
         self.declared = tuple(classes)
         self.window = window_of(settings, partitions)
         self.length = euclidean
-        self._theta: dict[LabelValue, Theta] = {one: self._sums() for one in classes}
-        self._kappa: dict[LabelValue, Theta] = {one: self._sums() for one in classes}
-        self._met: Journal[tuple[dict[LabelValue, Theta], LabelValue]] = Journal()
-        """Open classes that got their sums, and where."""
-
-    def _sums(self) -> Theta:
-        return Theta(self._partitions, window=self.window)
+        self._theta: dict[LabelValue, Theta] = {}
+        self._kappa: dict[LabelValue, Theta] = {}
+        self._met: Journal[LabelValue] = Journal()
+        """Classes that got their sums."""
+        for one in classes:
+            self._meet(one)
 
     def score(self, x: Features, clock: int) -> list[float]:
         """One score for each known class, over k features."""
@@ -76,15 +75,16 @@ class MulticlassPerceptron:
                     theta.leave_out(partition, oldest)
         for one, sign in ((label, 1.0), (predicted, -1.0)):
             if one is not None:
-                self._of(self._theta, one).add(partition, x, sign)
-                self._of(self._kappa, one).add(partition, x, sign * clock)
+                self._meet(one)
+                self._theta[one].add(partition, x, sign)
+                self._kappa[one].add(partition, x, sign * clock)
 
-    def _of(self, thetas: dict[LabelValue, Theta], one: LabelValue) -> Theta:
-        if one not in thetas:
-            thetas[one] = self._sums()
-            thetas[one].begin(undoable=self._met.newest is not None)
-            self._met.note((thetas, one))
-        return thetas[one]
+    def _meet(self, one: LabelValue) -> None:
+        if one not in self._theta:
+            for thetas in (self._theta, self._kappa):
+                thetas[one] = Theta(self._partitions, window=self.window)
+                thetas[one].begin(undoable=self._met.newest is not None)
+            self._met.note(one)
 
     def _known(self) -> Sequence[LabelValue]:
         if self.declared:
@@ -103,8 +103,8 @@ class MulticlassPerceptron:
             self.window.rollback()
         for theta in self._all():
             theta.rollback()
-        for thetas, one in self._met.take_back():
-            del thetas[one]
+        for one in self._met.take_back():
+            del self._theta[one], self._kappa[one]
 
     def _all(self) -> Iterable[Theta]:
         return (*self._theta.values(), *self._kappa.values())
@@ -121,11 +121,13 @@ class MulticlassPerceptron:
         if self.window is not None:
             self.window.load(state["folded"])
             state = state["classes"]
-        self._theta = {one: self._sums() for one in self.declared}
-        self._kappa = {one: self._sums() for one in self.declared}
+        self._theta, self._kappa = {}, {}
+        for one in self.declared:
+            self._meet(one)
         for one, theta, kappa in state:
-            self._of(self._theta, one).load(theta)
-            self._of(self._kappa, one).load(kappa)
+            self._meet(one)
+            self._theta[one].load(theta)
+            self._kappa[one].load(kappa)
         self._met.begin()
 
     def norm(self) -> float:

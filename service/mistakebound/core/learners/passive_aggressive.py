@@ -1,7 +1,7 @@
 """The passive-aggressive learners PA, PA-I and PA-II (Crammer, Dekel, Keshet, Shalev-Shwartz & Singer 2006).
 
-Predict the sign of w.x, with w = theta. The loss l = max(0, 1 - y w.x) asks for more than the right sign: while
-it is above 0, also without a mistake, w <- w + tau*y*x. PA goes as far as it takes to make the loss 0, tau =
+Predict the sign of w.x, with w = theta. The loss l = max(0, 1 - y w.x) asks for more than the right sign: whenever
+it is above 0, even without a mistake, w <- w + tau*y*x. PA goes as far as it takes to make the loss 0, tau =
 l/||x||^2; C, the aggressiveness, holds the others back: PA-I by tau = min(C, l/||x||^2), PA-II by tau =
 l/(||x||^2 + 1/(2C)). The zero vector teaches nothing. Tau is logged as the update's amount.
 """
@@ -14,7 +14,7 @@ from mistakebound.core.messages.features import Features
 from mistakebound.settings import LearnerSettings
 
 VARIANT = "PA-I"
-"""Where none is given, as C = 1 is."""
+"""The default, with C = 1."""
 
 
 def passive_aggressive(settings: LearnerSettings, partitions: int) -> Linear:

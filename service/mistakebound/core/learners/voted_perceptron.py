@@ -32,7 +32,7 @@ class VotedPerceptron:
         self._voters = Mistakes(1, settings.budget or BUDGET)
         self._theta = Theta(1)
         self._silent = Theta(1)
-        """Sum of the mistakes whose vectors vote no more."""
+        """Sum of the mistakes whose vectors no longer vote."""
         parts = Parts({"theta": self._theta, "silent": self._silent, "voters": self._voters})
         self.begin, self.rollback = parts.begin, parts.rollback
         self.dump, self.load = parts.dump, parts.load

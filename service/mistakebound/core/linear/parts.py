@@ -1,6 +1,6 @@
 """A learner's state: named parts that begin a step, roll it back, are dumped and loaded together.
 
-A learner takes these four functions over as its own, so none of them is written twice.
+A learner adopts these four functions as its own, so each of them is written once.
 """
 
 from collections.abc import Callable, Mapping
@@ -24,10 +24,10 @@ class Part(Protocol):
 
 
 class Parts:
-    """The parts by the names that a checkpoint has for them; None for one that the settings leave out."""
+    """The parts by their names in a checkpoint; None for a part that the settings leave out."""
 
     def __init__(self, parts: Mapping[str, Part | None], restored: Callable[[], None] | None = None) -> None:
-        """`restored` is called after a rollback and a load: what was derived from the parts is stale."""
+        """`restored` is called after a rollback or a load: what was derived from the parts is stale."""
         self._parts = {name: part for name, part in parts.items() if part is not None}
         self._restored = restored
 

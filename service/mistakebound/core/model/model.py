@@ -57,7 +57,7 @@ class Model:
         self.based = False
         """Whether the epoch started from another one's rows; no theorem speaks of it then."""
         self.decided = 0
-        """Over the updates: the sum of how many updates the model had folded that decided each."""
+        """Sum over the updates of how many the model that decided it had folded."""
         self.needed = [0] * partitions
         """The least version that holds every update which any of these models had folded."""
         self.recent = Mistakes(partitions, WINDOW)
@@ -145,7 +145,7 @@ class Model:
             self._encoded = None
 
     def knows(self, partition: int, labelled: int) -> None:
-        """So many labelled examples of the partition are known, at least."""
+        """At least this many labelled examples of the partition are known."""
         self.clock[partition] = max(self.clock[partition], labelled)
         self._encoded = None
 
@@ -227,12 +227,12 @@ class Model:
         raise BadLog(f"{what} {wrong}; {remedy}")
 
     def inherit(self, partition: int, update: Update) -> None:
-        """Fold an update of the epoch that this one is based on: as an initial weight, of no count."""
+        """Fold an update of the epoch that this one is based on: as an initial weight that counts as no update."""
         x = self._readable(partition, update, based=True)
         self._fold(partition, x, update.label, update.predicted, 0, update.amount)
 
     def begin(self, undoable: bool = True) -> None:
-        """What follows can be rolled back, if it is `undoable`: a journal of a fold would grow as its log."""
+        """What follows can be rolled back if it is `undoable`: the journal of a whole fold would grow as long as its log."""
         self._journal.begin()
         self._journal.note(self._scalars())
         self.recent.begin(undoable)

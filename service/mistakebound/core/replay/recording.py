@@ -75,38 +75,31 @@ def encode(record: Record) -> bytes:
     return _encoder.encode(_Line(*place, headers, key, payload, key_encoding, payload_encoding)) + b"\n"
 
 
-def decode_header(line: bytes) -> Header:
-    """The header, checked. Raises RecordingError for another format or no header at all."""
-    remedy = (
-        'A recording starts with {"mistakebound-recording": 1, "partitions": P}; see `mistakebound record`'
-    )
-    try:
-        header = _header_decoder.decode(line)
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise RecordingError(1, f"no recording header: {error}", remedy) from None
-    if header.format != FORMAT:
-        raise RecordingError(
-            1,
-            f"format {header.format} is unknown",
-            f"This version reads format {FORMAT}; read the file with the version that wrote it",
-        )
-    if not 1 <= header.partitions <= _MAX_PARTITIONS:
-        raise RecordingError(1, f"partitions = {header.partitions} is not a partition count", remedy)
-    return header
-
-
 def decode(lines: Iterable[bytes]) -> Iterator[Record]:
     """The records of a whole recording, lazily. Raises RecordingError at the first wrong line."""
     return begin(lines)[1]
 
 
 def begin(lines: Iterable[bytes]) -> tuple[Header, Iterator[Record]]:
-    """The header at once, and the records lazily."""
+    """The header at once, and the records lazily. Raises RecordingError for another format or no header at all."""
     rest = iter(lines)
     first = next(rest, None)
     if first is None:
         raise RecordingError(1, "the file is empty", "`mistakebound record` writes at least a header")
-    header = decode_header(first)
+    remedy = (
+        'A recording starts with {"mistakebound-recording": 1, "partitions": P}; see `mistakebound record`'
+    )
+    try:
+        header = _header_decoder.decode(first)
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise RecordingError(1, f"no recording header: {error}", remedy) from None
+    if header.format != FORMAT:
+        wrong = f"format {header.format} is unknown"
+        raise RecordingError(
+            1, wrong, f"This version reads format {FORMAT}; read the file with the version that wrote it"
+        )
+    if not 1 <= header.partitions <= _MAX_PARTITIONS:
+        raise RecordingError(1, f"partitions = {header.partitions} is not a partition count", remedy)
     return header, _records(header, rest)
 
 
