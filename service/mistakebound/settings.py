@@ -75,7 +75,7 @@ class TopicSettings(Section):
 class MessageSettings(Section):
     id: Pointer = Field(
         "/id",
-        description="JSON pointer to the id in examples and labels; where there is none, the record's key is the id",
+        description="JSON pointer to the id in examples and labels; a message without one has its record's key as id",
     )
     features: Pointer = Field("/features", description="JSON pointer to the features in examples")
     label: Pointer = Field("/label", description="JSON pointer to the label in labels")
@@ -139,7 +139,7 @@ class LearnerSettings(Section):
     )
     window: Positive | None = Field(
         None,
-        description="linear perceptrons and Winnow kinds: only the last so many updates of each partition count, left out by tenths; default all",
+        description="linear perceptrons and Winnow kinds: only this many of the newest updates of each partition count, left out by tenths; default all",
     )
     delay_policy: Literal["rescore", "issued"] = Field(
         "rescore",

@@ -1,4 +1,4 @@
-"""`learners`: every learner by name: where it is from, what it reads, what is proved of it, who may share it."""
+"""`learners`: every learner by name: its source, the settings it reads, its bound, and who may share it."""
 
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -15,7 +15,7 @@ def learners(
         bool, typer.Option("--concepts", help="List the concept classes that learner.concepts can name.")
     ] = False,
     markdown: Annotated[
-        bool, typer.Option("--markdown", help="Print the table of learners for the README.")
+        bool, typer.Option("--markdown", help="Print the table of learners as Markdown.")
     ] = False,
     json: Json = False,
 ) -> None:
@@ -48,19 +48,23 @@ def concept_classes() -> list[dict[str, Any]]:
     from mistakebound.core.learners.concepts import NAMES
     from mistakebound.core.learners.elimination import CLASSES
 
-    takers = {name: kind for name, kind in KINDS.items() if "concepts" in kind.parameters}
-    listing = [name for name, kind in takers.items() if kind.concepts_left is not None]
-    eliminating = [name for name in takers if name not in listing]
-    finite = [
-        {"name": name, "learners": [*(eliminating if name in CLASSES else ()), *listing], "meaning": meaning}
-        for name, meaning in NAMES.items()
-    ]
-    literals = {
+    meanings = NAMES | {
         "monotone-disjunctions": "disjunctions of variables, by De Morgan",
         "disjunctions": "disjunctions of literals, by De Morgan",
     }
-    denied = [name for name in CLASSES if name not in NAMES]
-    return finite + [{"name": name, "learners": eliminating, "meaning": literals[name]} for name in denied]
+    takers = {
+        name: CLASSES if kind.concepts_left is None else NAMES
+        for name, kind in KINDS.items()
+        if "concepts" in kind.parameters
+    }
+    return [
+        {
+            "name": name,
+            "learners": [one for one, known in takers.items() if name in known],
+            "meaning": meaning,
+        }
+        for name, meaning in meanings.items()
+    ]
 
 
 def _described(kind: "Kind") -> dict[str, Any]:
@@ -98,7 +102,7 @@ def _as_text(name: str, kind: "Kind") -> str:
 
 
 def as_markdown() -> str:
-    """The README's table: a row per learner."""
+    """The table of deploy/learners.md: a row for each learner."""
     from mistakebound.core.learners import KINDS
 
     lines = [

@@ -21,17 +21,13 @@ def normalized_margin(gamma0: float) -> float:
     return 8 / gamma0**2
 
 
-def winnow_any_rate(
-    kl: float, eta: float, gamma1: float, radius: float, updates_between: int = 0, missing: int = 0
-) -> float:
-    """U <= KL/(eta gamma1 - eta^2 R^2 (1 + 2 tau')/2) while that is positive, else no bound (infinity).
+def winnow_any_rate(kl: float, eta: float, gamma1: float, radius: float, missing: int = 0) -> float:
+    """U <= (KL + eta^2 R^2 S)/(eta gamma1 - eta^2 R^2/2) while that is positive, else no bound (infinity).
 
-    ||u||_1 = 1, `kl` = KL(u || w0/||w0||_1), gamma1 its margin, R = max ||x||_inf. `updates_between` tau' =
-    most updates between a prediction and its label under `issued`; 0 for `rescore` and at zero delay.
-    Tighter, instead of tau', as in `missing_updates`: `missing` S gives (KL + eta^2 R^2 S)/(eta gamma1 -
-    eta^2 R^2/2), since each update that a deciding model lacked has moved its score by eta R^2 at most.
+    ||u||_1 = 1, `kl` = KL(u || w0/||w0||_1), gamma1 its margin, R = max ||x||_inf. `missing` S as in
+    `missing_updates`: each update that a deciding model lacked has moved its score by eta R^2 at most.
     """
-    pace = eta * gamma1 - eta**2 * radius**2 * (1 + 2 * updates_between) / 2
+    pace = eta * gamma1 - eta**2 * radius**2 / 2
     return (kl + eta**2 * radius**2 * missing) / pace if pace > 0 else inf
 
 

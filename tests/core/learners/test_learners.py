@@ -227,7 +227,7 @@ def test_balanced_winnow_is_winnow_on_both_signs(stream: list[tuple[Features, bo
         expected = doubled.score(both, number)
         assert balanced.score(x, number) == pytest.approx(expected, abs=1e-12 * size)
         if balanced.decide(x, positive)[0]:
-            balanced.fold(0, x, positive, number + 1)
+            balanced.fold(0, x, positive, number + 1, None)
             doubled.fold(0, both, positive, number + 1, None)
 
 

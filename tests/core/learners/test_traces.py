@@ -305,7 +305,7 @@ def test_an_empty_version_space_stays_empty(kind: str) -> None:
     )
     for number, label in enumerate((True, False, True, False)):
         f.feed(f.example(str(number), 2 * number, {"a": 1}), f.label(str(number), 2 * number + 1, label))
-    assert f.model.learner.space.size == 0
+    assert f.model.learner.size() == 0
     fed = f.feed(f.example("x", 20, {"b": 1}), f.label("x", 21, True))
     assert [each["prediction"] for each in fed.predictions] == [False]
     assert (fed.updates, f.ledger.tallies.life.mistakes > 0) == ([], True)

@@ -17,14 +17,14 @@ from mistakebound.core.messages.schema import Update, Version, encode, read_upda
 from mistakebound.core.model.fold import Fold
 from mistakebound.core.model.model import first_epoch
 from mistakebound.core.records import Record
-from mistakebound.settings import Settings
+from mistakebound.settings import LearnerSettings, Settings
 from tests.core.support.audited import of_history
 from tests.core.support.every_kind import CASES, Case
 from tests.core.support.feeding import Feeder
 from tests.core.support.histories import History, bits
 
 
-def by_first_value(settings: Settings, partitions: int) -> Learner:
+def by_first_value(settings: LearnerSettings, partitions: int) -> Learner:
     """A perceptron that adds a third of y*x, or all of it where the example's first value is 1."""
 
     def amount(score: float, x: Features, positive: bool) -> float:
@@ -32,7 +32,7 @@ def by_first_value(settings: Settings, partitions: int) -> Learner:
             return 0.0
         return 1.0 if next(iter(x), ("", 0.0))[1] == 1.0 else 1 / 3
 
-    return Linear(partitions, "mistake", amount=amount)
+    return Linear(settings, partitions, tie="mistake", amount=amount)
 
 
 @pytest.fixture

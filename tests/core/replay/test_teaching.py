@@ -173,13 +173,13 @@ def test_a_conjunction_reads_as_it_is_written() -> None:
 @pytest.mark.parametrize(
     ("text", "wrong"),
     [
-        ("x2 or x3", "no literal"),
-        ("", "no literal"),
-        ("x2 and", "no literal"),
-        ("not not x2", "no literal"),
-        ("y2", "no literal"),
-        ("x0", "none of the variables"),
-        ("x6", "none of the variables x1 to x5"),
+        ("x2 or x3", "not a literal"),
+        ("", "not a literal"),
+        ("x2 and", "not a literal"),
+        ("not not x2", "not a literal"),
+        ("y2", "not a literal"),
+        ("x0", "not one of the variables"),
+        ("x6", "not one of the variables x1 to x5"),
         ("x2 and not x2", "no example is positive"),
     ],
 )

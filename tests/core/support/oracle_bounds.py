@@ -97,7 +97,7 @@ def rescored(updates: float, outstanding: int) -> float:
 
 
 def issued(bound: float, updates_between: int) -> float:
-    """M <= (1 + 2 tau')(R/gamma)^2 under `issued`, perceptron; tau' as in `winnow_any_rate`."""
+    """M <= (1 + 2 tau')(R/gamma)^2 under `issued`, perceptron; tau' = most updates between a prediction and its label."""
     return (1 + 2 * updates_between) * bound
 
 

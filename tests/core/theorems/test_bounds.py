@@ -48,7 +48,6 @@ from tests.support.tries import long
             2 * 2 * 9 * 4 * log(4),
         ),
         (bounds.winnow_any_rate(2.0, 0.5, 1.0, 1.0), 2 / (0.5 - 0.125)),
-        (bounds.winnow_any_rate(2.0, 0.5, 1.0, 1.0, updates_between=1), 2 / (0.5 - 0.375)),
         (bounds.winnow_any_rate(2.0, 0.5, 1.0, 1.0, missing=8), (2 + 0.25 * 8) / (0.5 - 0.125)),
         (bounds.winnow_any_rate(2.0, 2.0, 1.0, 1.0), inf),
         (bounds.littlestone_zero(3, 32, 2, 16), 2 * 3 * 5 + 2),
@@ -441,7 +440,7 @@ def most_mistakes(kind: str, concepts: str, variables: int) -> int:
             load(learner, space_left)
             label = not one.predict(one.score(x, 0))
             space.fold(0, x, label, 0, None)
-            if not space.space.size:  # type: ignore[attr-defined]
+            if not space.size():  # type: ignore[attr-defined]
                 continue
             must, predicted = one.decide(x, label)
             if must:
@@ -495,7 +494,7 @@ def test_elimination_of_literals_can_be_made_to_err_exactly_n_plus_1_times(varia
 def test_con_can_be_made_to_err_once_for_each_concept_but_one(concepts: str, variables: int) -> None:
     """Most general first: each mistake removes exactly the concept that was wrong."""
     space: Any = boolean("con", concepts, variables)
-    assert most_mistakes("con", concepts, variables) == bounds.con(space.space.concepts.size)
+    assert most_mistakes("con", concepts, variables) == bounds.con(space.concepts.size)
 
 
 @pytest.mark.parametrize(
@@ -512,7 +511,7 @@ def test_halving_never_errs_more_often_than_it_can_halve(concepts: str, variable
     """floor(log2 |C|), which all functions and a chain of four concepts reach."""
     space: Any = boolean("halving", concepts, variables)
     most = most_mistakes("halving", concepts, variables)
-    limit = bounds.halving(space.space.concepts.size)
+    limit = bounds.halving(space.concepts.size)
     assert most <= limit
     if tight:
         assert most == limit

@@ -13,8 +13,7 @@ from mistakebound.core.step.explained import ExplainedMistake
 from mistakebound.core.step.facts import StepFacts
 from mistakebound.core.step.merge import Merge
 from mistakebound.core.step.step import step
-from mistakebound.core.theorems.claims import Bound
-from mistakebound.core.theorems.why_none import why_none
+from mistakebound.core.theorems.claims import Bound, why_none
 from mistakebound.settings import Settings
 from mistakebound.worker.events import LagMeasured, StateDropped
 from mistakebound.worker.health import Health

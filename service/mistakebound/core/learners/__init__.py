@@ -22,10 +22,10 @@ KINDS: Mapping[str, Kind] = {kind.name: kind for kind in _pages()}
 
 def kind_of(settings: Settings) -> Kind:
     """The kind that the settings name, as it is for their number of classes."""
-    kind = KINDS[settings.learner.kind]
-    return kind if kind.many is None or len(declared(settings.labels)) == 2 else kind.many
+    kind, classes = KINDS[settings.learner.kind], declared(settings.labels)
+    return kind if kind.many is None or len(classes) == 2 else kind.many(classes)
 
 
 def make(settings: Settings, partitions: int) -> Learner:
     """The learner that the settings name, before its first update."""
-    return kind_of(settings).make(settings, partitions)
+    return kind_of(settings).make(settings.learner, partitions)

@@ -13,9 +13,11 @@ too, as if learning had begun after it.
 """
 
 from collections.abc import Mapping
+from functools import partial
+from typing import Any
 
 from mistakebound.core.learners.claim import euclidean_norm, separable, undeclared_margin
-from mistakebound.core.learners.kind import AVERAGES, Kind, of_learner
+from mistakebound.core.learners.kind import AVERAGES, Kind
 from mistakebound.core.learners.multiclass_perceptron import many_classes
 from mistakebound.core.linear.parts import Parts
 from mistakebound.core.linear.theta import Theta, errs, euclidean, predict, saturate
@@ -50,7 +52,6 @@ class AveragedPerceptron:
         return saturate(self._rate * total)
 
     def predict(self, score: float) -> bool:
-        """The class of a score."""
         return predict(score, self._tie)
 
     def decide(self, x: Features, positive: bool) -> tuple[float, bool]:
@@ -59,13 +60,7 @@ class AveragedPerceptron:
         return 1.0 if errs(score, positive, self._tie) else 0.0, predict(score, self._tie)
 
     def fold(
-        self,
-        partition: int,
-        x: Features,
-        positive: bool,
-        clock: int,
-        predicted: bool | None = None,
-        amount: float = 1.0,
+        self, partition: int, x: Features, positive: bool, clock: int, predicted: Any, amount: float = 1.0
     ) -> None:
         """theta += y*x, kappa += g*y*x with g = `clock`."""
         sign = 1.0 if positive else -1.0
@@ -78,7 +73,6 @@ class AveragedPerceptron:
         self._kappa.add(partition, x, sign * clock)
 
     def theta(self) -> Mapping[str, float]:
-        """Theta by feature name."""
         return self._theta.sums
 
     def weights(self) -> Mapping[str, float]:
@@ -89,8 +83,8 @@ class AveragedPerceptron:
 KIND = Kind(
     name="averaged-perceptron",
     order=20,
-    make=of_learner(AveragedPerceptron),
-    many=many_classes("averaged-perceptron", averaged=True),
+    make=AveragedPerceptron,
+    many=partial(many_classes, "averaged-perceptron", True),
     source="Freund & Schapire 1999; lecture 6",
     bound="(R/gamma)^2",
     bounds="updates",

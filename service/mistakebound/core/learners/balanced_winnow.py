@@ -8,11 +8,10 @@ is doubled too, where the notes leave b single.
 from math import sinh
 
 from mistakebound.core.learners.claim import largest_norm, undeclared_margin
-from mistakebound.core.learners.kind import Kind, of_learner
+from mistakebound.core.learners.kind import Kind
 from mistakebound.core.learners.winnow import EXPONENT_LIMIT, claim
 from mistakebound.core.linear.linear import Linear
 from mistakebound.core.linear.theta import largest, saturate
-from mistakebound.core.linear.window import window_of
 from mistakebound.settings import LearnerSettings
 
 
@@ -23,15 +22,13 @@ def balanced_winnow(settings: LearnerSettings, partitions: int) -> Linear:
     def weight(theta: float) -> float:
         return saturate(2.0 * initial * sinh(max(-EXPONENT_LIMIT, min(EXPONENT_LIMIT, eta * theta))))
 
-    return Linear(
-        partitions, settings.tie, weight=weight, length=largest, window=window_of(settings, partitions)
-    )
+    return Linear(settings, partitions, weight=weight, length=largest)
 
 
 KIND = Kind(
     name="balanced-winnow",
     order=120,
-    make=of_learner(balanced_winnow),
+    make=balanced_winnow,
     source="Littlestone 1988; Zhang 2000; CSE 446",
     bound="the same on [x; -x]",
     parameters=("eta", "initial_weight", "tie", "gamma", "window"),

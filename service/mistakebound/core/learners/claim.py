@@ -1,4 +1,4 @@
-"""What a learner's page says of a run: the theorem that bounds it, or why there is none; and what several pages share."""
+"""The theorem that bounds a run, or why none does; and the claims that several learners' pages share."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ from mistakebound.settings import LabelValue, LearnerSettings
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """What a claim may rest on: an epoch that began from nothing, all of whose updates are folded and count."""
+    """What a claim may rest on: an epoch that began from nothing, with every update folded and counted."""
 
     settings: LearnerSettings
     classes: tuple[LabelValue, ...]
@@ -50,12 +50,12 @@ def perceptrons(theorem: str, run: Run, radius: float, growth: float | None = No
 
 
 def lacked(run: Run) -> str:
-    """How many updates deciding models lacked, among the numbers that a claim assumes."""
+    """How many updates deciding models lacked, as one more of the numbers that a claim assumes."""
     return f", {run.missing} missing" if run.missing else ""
 
 
 def undeclared_margin(settings: LearnerSettings) -> str | None:
-    """Why there is no bound, of learners whose theorem asks for a margin."""
+    """Why a learner whose theorem asks for a margin has no bound."""
     if settings.gamma is not None:
         return None
     return "No margin is declared: set learner.gamma to see the bound that follows from it."

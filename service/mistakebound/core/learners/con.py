@@ -7,51 +7,36 @@ shuffle of it. Every label that removes a concept is an update, a mistake or not
 import numpy as np
 
 from mistakebound.core import bounds
-from mistakebound.core.learners.kind import STRIKES_OUT, Kind, of_learner
-from mistakebound.core.learners.version_space import (
-    VersionSpace,
-    concepts_left,
-    finite,
-    nameable,
-    space_of,
-)
+from mistakebound.core.learners.kind import STRIKES_OUT, Kind
+from mistakebound.core.learners.version_space import VersionSpace, finite, nameable
 from mistakebound.core.messages.features import Features
+from mistakebound.settings import LearnerSettings
 
 
-class Con:
+class Con(VersionSpace):
     """Predicts negative once no concept is left."""
 
-    averaged = False
-    window = None
-
-    def __init__(self, space: VersionSpace, seed: int | None) -> None:
-        self.space = space
-        order = np.arange(space.concepts.size)
+    def __init__(self, settings: LearnerSettings, partitions: int) -> None:
+        super().__init__(settings, partitions)
+        order, seed = np.arange(self.concepts.size), settings.ranking_seed
         self._ranking = order if seed is None else np.random.default_rng(seed).permutation(order)
-        self.begin, self.rollback, self.digest = space.begin, space.rollback, space.digest
-        self.dump, self.load, self.fold = space.dump, space.load, space.fold
-        self.length, self.theta, self.weights = space.length, space.theta, space.weights
 
     def score(self, x: Features, clock: int = 0) -> float:
         """+1 where the first concept left is true of x, else -1; 0 when none is left."""
-        left = self.space.members()[self._ranking]
+        left = self.members()[self._ranking]
         if not left.any():
             return 0.0
-        return 1.0 if self.space.values(x)[self._ranking[int(np.argmax(left))]] else -1.0
-
-    def predict(self, score: float) -> bool:
-        """The class of a score."""
-        return score > 0.0
+        return 1.0 if self.values(x)[self._ranking[int(np.argmax(left))]] else -1.0
 
     def decide(self, x: Features, positive: bool) -> tuple[float, bool]:
         """(1 where this label removes a concept, predicted class)."""
-        return float(self.space.shrinks(x, positive)), self.score(x) > 0.0
+        return float(self.shrinks(x, positive)), self.score(x) > 0.0
 
 
 KIND = Kind(
     name="con",
     order=220,
-    make=of_learner(lambda settings, partitions: Con(space_of(settings, partitions), settings.ranking_seed)),
+    make=Con,
     source="lecture 6, algorithm CON",
     bound="|C| - 1",
     shows="concepts that agree with every update",
@@ -61,5 +46,5 @@ KIND = Kind(
     boolean=True,
     no_window=STRIKES_OUT,
     claim=finite("CON", bounds.con),
-    concepts_left=concepts_left,
+    concepts_left=Con.size,
 )

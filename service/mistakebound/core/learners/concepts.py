@@ -52,7 +52,7 @@ def variables_of(settings: LearnerSettings) -> tuple[str, ...] | None:
 
 
 def named(spec: str, variables: tuple[str, ...]) -> ConceptClass:
-    """The class that `spec` names. Raises TooManyConcepts; ValueError for a name or table that is none."""
+    """The class that `spec` names. Raises TooManyConcepts; ValueError for an unknown name or a wrong table."""
     n = len(variables)
     kind, _, argument = spec.partition(":")
     if kind == "monotone-conjunctions":

@@ -8,16 +8,16 @@ Counting is enough, and commutes: with theta_f the updates in which f was active
 f is in the hypothesis iff theta_f = n, and `not f` iff theta_f = 0. Features never seen cost nothing.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from hashlib import sha256
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from mistakebound.core import bounds
 from mistakebound.core.learners.claim import Claim, Run, lacked
 from mistakebound.core.learners.concepts import variables_of
-from mistakebound.core.learners.kind import STRIKES_OUT, Kind, Unmet, of_learner
+from mistakebound.core.learners.kind import STRIKES_OUT, Kind, Unmet
 from mistakebound.core.linear.parts import Parts
-from mistakebound.core.linear.theta import Theta
+from mistakebound.core.linear.theta import Theta, active
 from mistakebound.core.messages.features import Features
 from mistakebound.settings import LearnerSettings
 
@@ -44,16 +44,16 @@ class Elimination:
     averaged = False
     window = None
 
-    def __init__(self, literals: Literals, variables: Sequence[str] | None, partitions: int) -> None:
-        self._literals = literals
-        self._variables = variables
+    def __init__(self, settings: LearnerSettings, partitions: int) -> None:
+        self._literals = CLASSES[settings.concepts or "monotone-conjunctions"]
+        self._variables = variables_of(settings)
         self._counts = Theta(partitions)
         self._updates = Theta(partitions)
         self._always = 0
         """How many features were active in every update."""
         parts = Parts({"counts": self._counts, "updates": self._updates}, self._recount)
         self.begin, self.rollback = parts.begin, parts.rollback
-        self.dump, self.load = parts.dump, parts.load
+        self.dump, self.load, self.length = parts.dump, parts.load, active
 
     def _holds(self, x: Features) -> bool:
         """Whether the conjunction is true of x."""
@@ -75,7 +75,6 @@ class Elimination:
         return 1.0 if self._holds(x) != self._literals.denied else -1.0
 
     def predict(self, score: float) -> bool:
-        """The class of a score."""
         return score > 0.0
 
     def decide(self, x: Features, positive: bool) -> tuple[float, bool]:
@@ -85,13 +84,7 @@ class Elimination:
         return 1.0 if must else 0.0, holds != self._literals.denied
 
     def fold(
-        self,
-        partition: int,
-        x: Features,
-        positive: bool,
-        clock: int = 0,
-        predicted: bool | None = None,
-        amount: float = 1.0,
+        self, partition: int, x: Features, positive: bool, clock: int, predicted: Any, amount: float = 1.0
     ) -> None:
         """Count the active features; an example of the wrong class has nothing to eliminate."""
         if positive == self._literals.denied:
@@ -103,10 +96,6 @@ class Elimination:
     def _recount(self) -> None:
         updates = self._updates.sums.get("n", 0.0)
         self._always = sum(count == updates for count in self._counts.sums.values())
-
-    def length(self, x: Features) -> float:
-        """How many features are active."""
-        return float(sum(value != 0.0 for _, value in x))
 
     def digest(self) -> str:
         """SHA-256 of the counts and the number of updates."""
@@ -124,12 +113,6 @@ class Elimination:
         if self._literals.absent and self._variables is not None:
             left |= {f"not {name}": 1.0 for name in self._variables if seen.get(name, 0.0) == 0.0}
         return left
-
-
-def _make(settings: LearnerSettings, partitions: int) -> Elimination:
-    return Elimination(
-        CLASSES[settings.concepts or "monotone-conjunctions"], variables_of(settings), partitions
-    )
 
 
 def _requires(settings: LearnerSettings) -> Iterator[Unmet]:
@@ -155,7 +138,7 @@ def _undeclared(settings: LearnerSettings) -> str | None:
 KIND = Kind(
     name="elimination",
     order=210,
-    make=of_learner(_make),
+    make=Elimination,
     source="lecture 6, protocol III",
     bound="n; n + 1 for literals",
     shows="literals left",

@@ -11,7 +11,7 @@ from math import exp, inf, sqrt
 from typing import Any
 
 from mistakebound.core.learners.claim import Claim, Run, separable, undeclared_margin
-from mistakebound.core.learners.kind import Kind, Refusal, of_learner
+from mistakebound.core.learners.kind import Kind, Refusal
 from mistakebound.core.learners.mistakes import Mistake, Mistakes
 from mistakebound.core.linear.theta import errs, predict, saturate
 from mistakebound.core.messages.features import Features
@@ -58,7 +58,7 @@ def rbf(width: float) -> Kernel:
 
 
 class KernelPerceptron:
-    """`settings`: kernel `polynomial` (degree) or `rbf` (width), tie, budget per partition (none: no limit)."""
+    """`settings`: kernel `polynomial` (degree) or `rbf` (width), tie, budget per partition (None: no limit)."""
 
     averaged = False
     window = None
@@ -66,14 +66,10 @@ class KernelPerceptron:
     def __init__(self, settings: LearnerSettings, partitions: int) -> None:
         self._tie = settings.tie
         self._kernel = polynomial(settings.degree) if settings.kernel == "polynomial" else rbf(settings.width)
-        self._mistakes = Mistakes(partitions, settings.budget)
+        self._mistakes = mistakes = Mistakes(partitions, settings.budget)
         self._squared = 0.0
         self._counted = [0] * partitions
-        self.begin, self.dump, self.digest = (
-            self._mistakes.begin,
-            self._mistakes.dump,
-            self._mistakes.digest,
-        )
+        self.begin, self.dump, self.digest = mistakes.begin, mistakes.dump, mistakes.digest
 
     def score(self, x: Features, clock: int = 0) -> float:
         """Sum over the mistakes, partition by partition in log order."""
@@ -83,7 +79,6 @@ class KernelPerceptron:
         return saturate(total)
 
     def predict(self, score: float) -> bool:
-        """The class of a score."""
         return predict(score, self._tie)
 
     def decide(self, x: Features, positive: bool) -> tuple[float, bool]:
@@ -92,24 +87,16 @@ class KernelPerceptron:
         return 1.0 if errs(score, positive, self._tie) else 0.0, predict(score, self._tie)
 
     def fold(
-        self,
-        partition: int,
-        x: Features,
-        positive: bool,
-        clock: int,
-        predicted: bool | None = None,
-        amount: float = 1.0,
+        self, partition: int, x: Features, positive: bool, clock: int, predicted: Any, amount: float = 1.0
     ) -> None:
         """Append the mistake."""
         self._mistakes.add(partition, Mistake(1.0 if positive else -1.0, x, clock))
 
     def rollback(self) -> None:
-        """Undo what was folded since `begin`."""
         self._mistakes.rollback()
         self._recount()
 
     def load(self, state: Any) -> None:
-        """Become what `dump` gave."""
         self._mistakes.load(state)
         self._recount()
 
@@ -168,14 +155,14 @@ def _norm(settings: LearnerSettings, learner: KernelPerceptron) -> float | None:
 KIND = Kind(
     name="kernel-perceptron",
     order=70,
-    make=of_learner(KernelPerceptron),
+    make=KernelPerceptron,
     source="Aizerman et al. 1964; Freund & Schapire 1999",
     bound="(R/gamma)^2 in the kernel's space, without a budget",
     shows="signed sums over the mistakes",
     parameters=("kernel", "degree", "width", "budget", "tie", "gamma"),
     no_window=Refusal(
         "keeps its mistakes one by one, and forgets them one by one",
-        "Set learner.budget: so many of the last mistakes of each partition count",
+        "Set learner.budget: the number of newest mistakes of each partition that count",
     ),
     claim=_claim,
     undeclared=_undeclared,

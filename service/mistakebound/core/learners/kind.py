@@ -1,21 +1,22 @@
-"""What a learner's page exports: KIND, all that the rest of the program must know of that learner."""
+"""What a learner's page exports: KIND, all that the rest of the program knows of that learner."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
 
 from mistakebound.core.learners.claim import Claim, Run
+from mistakebound.core.linear.parts import Part
 from mistakebound.core.linear.window import Window
 from mistakebound.core.messages.features import Features
-from mistakebound.settings import LearnerSettings, Settings
+from mistakebound.settings import LabelValue, LearnerSettings
 
 Score = float | list[float]
 
 
-class Learner(Protocol):
-    """What the step asks of a learner. It decides; it is told what to fold, and never decides again.
+class Learner(Part, Protocol):
+    """What a step asks of a learner: `decide` says whether to update, and `fold` makes the update without asking again.
 
-    Labels are truth values (True is the positive class) where two are declared, else the classes themselves.
+    With two declared classes a label is a truth value (True is the positive class), otherwise the class itself.
     """
 
     averaged: bool
@@ -23,68 +24,43 @@ class Learner(Protocol):
 
     @property
     def window(self) -> Window | None:
-        """Which updates count; None where all do."""
-        ...
+        """Which updates count; None if all do."""
 
     def score(self, x: Features, clock: int) -> Any:
         """Score of the published prediction, finite: one number, or one for each known class.
 
         `clock` = labelled examples known so far.
         """
-        ...
 
     def predict(self, score: Any) -> Any:
         """The class of a score; None where no class is known."""
-        ...
 
     def decide(self, x: Features, label: Any) -> tuple[float, Any]:
         """(how much of y*x must be added on this label, the class that the current hypothesis predicts).
 
-        0 where it need not be updated; 1 where the learner knows no other amounts.
+        The amount is 0 for no update; most learners know no other amount than 1.
         """
-        ...
 
     def fold(
         self, partition: int, x: Features, label: Any, clock: int, predicted: Any, amount: float = 1.0
     ) -> None:
         """Apply one logged update; `clock` = labelled examples known to its owner, this one included."""
-        ...
-
-    def begin(self, undoable: bool = True) -> None:
-        """A step begins: what follows can be rolled back. Not `undoable`: it never is, and costs nothing more."""
-        ...
-
-    def rollback(self) -> None:
-        """Undo what was folded since `begin`, to the bit."""
-        ...
-
-    def dump(self) -> Any:
-        """The whole state, as MessagePack can hold it."""
-        ...
-
-    def load(self, state: Any, /) -> None:
-        """Become what `dump` gave. Raises ValueError, TypeError, KeyError ... for what it did not give."""
-        ...
 
     def length(self, x: Features, /) -> float:
         """Size of an example as the learner's theorem measures it."""
-        ...
 
     def digest(self) -> str:
         """SHA-256 in hex of the hypothesis; -0.0 counts as 0.0."""
-        ...
 
     def theta(self) -> Mapping[str, float]:
-        """Coordinates of theta by name; empty where there is none."""
-        ...
+        """Coordinates of theta by name; empty if the learner has no theta."""
 
     def weights(self) -> Mapping[str, Any]:
         """The hypothesis by name, as a person wants to see it."""
-        ...
 
 
 class Unmet(NamedTuple):
-    """A setting that does not go with the learner."""
+    """A setting that the learner cannot work with."""
 
     key: str
     wrong: str
@@ -92,7 +68,7 @@ class Unmet(NamedTuple):
 
 
 class Refusal(NamedTuple):
-    """What a learner does not do, in words that follow its name, and what to set instead."""
+    """Why a learner does not do something, in words that follow its name, and what to set instead."""
 
     why: str
     remedy: str
@@ -103,23 +79,7 @@ STRIKES_OUT = Refusal("strikes out for good: what one update struck out, others 
 AVERAGES = Refusal(
     "predicts with another vector than it learns with, so `issued` bounds nothing", 'Set it to "rescore"'
 )
-"""What the averaged and voted perceptrons issue is not what they learn from."""
-
-
-def _nothing_more(settings: LearnerSettings) -> Iterable[Unmet]:
-    return ()
-
-
-def _nothing_undeclared(settings: LearnerSettings) -> str | None:
-    return None
-
-
-def _exact(settings: LearnerSettings) -> bool:
-    return False
-
-
-def _as_it_is(state: Any) -> Any:
-    return state
+"""The averaged and voted perceptrons do not learn from the predictions that they issue."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -128,12 +88,12 @@ class Kind:
 
     name: str
     order: int
-    make: Callable[[Settings, int], Learner]
-    """A new one, of so many partitions."""
-    many: "Kind | None" = None
-    """The learner of more than two classes; None where two are needed."""
+    make: Callable[[LearnerSettings, int], Learner]
+    """A learner before its first update, for this number of partitions."""
+    many: "Callable[[Sequence[LabelValue]], Kind] | None" = None
+    """The kind for these classes, more than two or open (empty); None where there must be two."""
 
-    # What is said of it.
+    # How it is presented.
     source: str
     bound: str
     bounds: str = "mistakes and updates"
@@ -146,41 +106,36 @@ class Kind:
     parameters: tuple[str, ...] = ()
     """Keys of `learner` that it reads."""
     needs: tuple[str, ...] = ()
-    """Those that must be given."""
-    requires: Callable[[LearnerSettings], Iterable[Unmet]] = _nothing_more
-    """What else must hold of them."""
+    """Those of them that must be set."""
+    requires: Callable[[LearnerSettings], Iterable[Unmet]] = lambda settings: ()
+    """What else is wrong with its settings."""
     boolean: bool = False
     """Features are 0 or 1, and BIAS is off."""
     unit: bool = False
     """Features have unit length."""
     no_window: Refusal | None = None
-    """Where `window` is not among its parameters."""
+    """Why `window` is not among its parameters; None if it is."""
     no_issued: Refusal | None = None
-    """Where `delay_policy = issued` is refused."""
+    """Why `delay_policy = "issued"` is refused; None if it is not."""
     one_partition: Refusal | None = None
-    """Where it cannot have several."""
+    """Why it cannot have several partitions; None if it can."""
 
     # What is proved of it.
     claim: Callable[[Run], Claim | None]
-    """What its theorem says; None where a number is not declared or an assumption does not hold."""
-    undeclared: Callable[[LearnerSettings], str | None] = _nothing_undeclared
-    """Why no theorem speaks of these settings, where that is known."""
+    """What its theorem says; None if a number is not declared or an assumption does not hold."""
+    undeclared: Callable[[LearnerSettings], str | None] = lambda settings: None
+    """Why no theorem speaks of these settings; None if the settings are not the reason."""
     norm: Callable[[LearnerSettings, Mapping[str, float]], float | None] | None = None
-    """Length of a theta that is the sum of y*x over updates; None where that bounds no margin."""
+    """Length, in its theorem's norm, of a theta that is the sum of y*x over updates; None if that bounds no margin."""
     own_norm: Callable[[LearnerSettings, Any], float | None] | None = None
-    """The same of a learner whose theta is no such sum."""
+    """The same for a learner whose theta is not such a sum."""
     concepts_left: Callable[[Any], int] | None = None
-    """Size of its version space, where it has one."""
+    """Size of its version space; None if it has none."""
 
     # How others look at it.
-    rounds: Callable[[LearnerSettings], bool] = _exact
+    rounds: Callable[[LearnerSettings], bool] = lambda settings: False
     """Whether its scores rest on functions that processors round differently."""
-    comparable: Callable[[Any], Any] = _as_it_is
-    """A dumped state, so that equal models are equal."""
+    comparable: Callable[[Any], Any] = lambda state: state
+    """A dumped state in a form that is equal for equal models."""
     sums: bool = False
     """Whether its score is a sum over the features, so that a mistake can be taken apart."""
-
-
-def of_learner(make: Callable[[LearnerSettings, int], Learner]) -> Callable[[Settings, int], Learner]:
-    """`Kind.make` of a learner that reads its own section only."""
-    return lambda settings, partitions: make(settings.learner, partitions)

@@ -12,10 +12,9 @@ from sys import float_info
 from mistakebound.core import bounds
 from mistakebound.core.learners.claim import Claim, Run
 from mistakebound.core.learners.concepts import variables_of
-from mistakebound.core.learners.kind import Kind, of_learner
+from mistakebound.core.learners.kind import Kind
 from mistakebound.core.linear.linear import Linear
-from mistakebound.core.linear.window import window_of
-from mistakebound.core.messages.features import Features
+from mistakebound.core.linear.theta import active
 from mistakebound.settings import LearnerSettings
 
 
@@ -35,19 +34,8 @@ def littlestone_winnow(settings: LearnerSettings, partitions: int) -> Linear:
         return 1.0 if positive else demoted
 
     return Linear(
-        partitions,
-        settings.tie,
-        weight=weight,
-        threshold=settings.threshold or 0.0,
-        step=step,
-        length=count,
-        window=window_of(settings, partitions),
+        settings, partitions, weight=weight, threshold=settings.threshold or 0.0, step=step, length=active
     )
-
-
-def count(x: Features) -> float:
-    """How many features are active: Boolean examples have no other size."""
-    return sum(value for _, value in x)
 
 
 def _claim(run: Run) -> Claim | None:
@@ -73,7 +61,7 @@ def _undeclared(settings: LearnerSettings) -> str | None:
 KIND = Kind(
     name="littlestone-winnow",
     order=130,
-    make=of_learner(littlestone_winnow),
+    make=littlestone_winnow,
     source="Littlestone 1988",
     bound="3k(log2 theta + 1) + 2n/theta at alpha 2",
     parameters=("alpha", "threshold", "demotion", "tie", "variables", "relevant", "window"),

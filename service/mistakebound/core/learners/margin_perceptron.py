@@ -14,9 +14,8 @@ from mistakebound.core.learners.claim import (
     separable,
     undeclared_margin,
 )
-from mistakebound.core.learners.kind import Kind, Unmet, of_learner
+from mistakebound.core.learners.kind import Kind, Unmet
 from mistakebound.core.linear.linear import Linear
-from mistakebound.core.linear.window import window_of
 from mistakebound.core.messages.features import Features
 from mistakebound.settings import LearnerSettings
 
@@ -28,13 +27,7 @@ def margin_perceptron(settings: LearnerSettings, partitions: int) -> Linear:
     def amount(score: float, x: Features, positive: bool) -> float:
         return 1.0 if (score if positive else -score) < margin else 0.0
 
-    return Linear(
-        partitions,
-        settings.tie,
-        scale=settings.learning_rate,
-        amount=amount,
-        window=window_of(settings, partitions),
-    )
+    return Linear(settings, partitions, scale=settings.learning_rate, amount=amount)
 
 
 def _requires(settings: LearnerSettings) -> Iterator[Unmet]:
@@ -57,7 +50,7 @@ def _claim(run: Run) -> Claim | None:
 KIND = Kind(
     name="margin-perceptron",
     order=40,
-    make=of_learner(margin_perceptron),
+    make=margin_perceptron,
     source="Krauth & Mezard 1987; lecture 6",
     bound="(R^2 + 2 margin/r)/gamma^2",
     parameters=("margin", "learning_rate", "tie", "gamma", "window"),

@@ -25,9 +25,9 @@ class Mistakes:
         self.rows: list[deque[Mistake]] = [deque() for _ in range(partitions)]
         self._budget = budget
         self._journal: Journal[tuple[int, Mistake | None]] = Journal()
+        self.begin = self._journal.begin
 
     def add(self, partition: int, mistake: Mistake) -> Mistake | None:
-        """Append; returns the mistake that had to go."""
         row = self.rows[partition]
         row.append(mistake)
         gone = row.popleft() if self._budget is not None and len(row) > self._budget else None
@@ -42,12 +42,7 @@ class Mistakes:
     def __len__(self) -> int:
         return sum(map(len, self.rows))
 
-    def begin(self, undoable: bool = True) -> None:
-        """What follows can be rolled back, if it is `undoable`."""
-        self._journal.begin(undoable)
-
     def rollback(self) -> None:
-        """Undo what was added since `begin`."""
         for partition, gone in self._journal.take_back():
             if gone is not None:
                 self.rows[partition].appendleft(gone)
@@ -58,7 +53,6 @@ class Mistakes:
         return [[(one.sign, one.clock, list(one.x)) for one in row] for row in self.rows]
 
     def load(self, rows: Sequence[Sequence[Any]]) -> None:
-        """Become what `dump` gave. Raises ValueError, TypeError for what it did not give."""
         if len(rows) != len(self.rows):
             raise ValueError(f"{len(rows)} rows for {len(self.rows)} partitions")
         self.rows = [

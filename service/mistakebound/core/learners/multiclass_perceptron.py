@@ -18,8 +18,7 @@ from mistakebound.core.learners.kind import AVERAGES, Kind
 from mistakebound.core.linear.theta import Theta, euclidean, saturate
 from mistakebound.core.linear.window import window_of
 from mistakebound.core.messages.features import Features
-from mistakebound.core.messages.inputs import declared
-from mistakebound.settings import LabelValue, LearnerSettings, Settings
+from mistakebound.settings import LabelValue, LearnerSettings
 
 
 class MulticlassPerceptron:
@@ -35,13 +34,12 @@ class MulticlassPerceptron:
         self.declared = tuple(classes)
         self.window = window_of(settings, partitions)
         self.length = euclidean
-        self._theta: dict[LabelValue, Theta] = {one: self._sums() for one in classes}
-        self._kappa: dict[LabelValue, Theta] = {one: self._sums() for one in classes}
-        self._met: Journal[tuple[dict[LabelValue, Theta], LabelValue]] = Journal()
-        """Open classes that got their sums, and where."""
-
-    def _sums(self) -> Theta:
-        return Theta(self._partitions, window=self.window)
+        self._theta: dict[LabelValue, Theta] = {}
+        self._kappa: dict[LabelValue, Theta] = {}
+        self._met: Journal[LabelValue] = Journal()
+        """Classes that got their sums."""
+        for one in classes:
+            self._meet(one)
 
     def score(self, x: Features, clock: int) -> list[float]:
         """One score for each known class, over k features."""
@@ -67,13 +65,7 @@ class MulticlassPerceptron:
         return 1.0 if predicted != label else 0.0, predicted
 
     def fold(
-        self,
-        partition: int,
-        x: Features,
-        label: LabelValue,
-        clock: int,
-        predicted: LabelValue | None,
-        amount: float = 1.0,
+        self, partition: int, x: Features, label: LabelValue, clock: int, predicted: Any, amount: float = 1.0
     ) -> None:
         """theta_label += x, theta_predicted -= x; kappa likewise, times `clock`."""
         if self.window is not None:
@@ -83,15 +75,16 @@ class MulticlassPerceptron:
                     theta.leave_out(partition, oldest)
         for one, sign in ((label, 1.0), (predicted, -1.0)):
             if one is not None:
-                self._of(self._theta, one).add(partition, x, sign)
-                self._of(self._kappa, one).add(partition, x, sign * clock)
+                self._meet(one)
+                self._theta[one].add(partition, x, sign)
+                self._kappa[one].add(partition, x, sign * clock)
 
-    def _of(self, thetas: dict[LabelValue, Theta], one: LabelValue) -> Theta:
-        if one not in thetas:
-            thetas[one] = self._sums()
-            thetas[one].begin(undoable=self._met.newest is not None)
-            self._met.note((thetas, one))
-        return thetas[one]
+    def _meet(self, one: LabelValue) -> None:
+        if one not in self._theta:
+            for thetas in (self._theta, self._kappa):
+                thetas[one] = Theta(self._partitions, window=self.window)
+                thetas[one].begin(undoable=self._met.newest is not None)
+            self._met.note(one)
 
     def _known(self) -> Sequence[LabelValue]:
         if self.declared:
@@ -99,7 +92,6 @@ class MulticlassPerceptron:
         return sorted((one for one, theta in self._theta.items() if theta.sums), key=str)
 
     def begin(self, undoable: bool = True) -> None:
-        """What follows can be rolled back, if it is `undoable`."""
         self._met.begin(undoable)
         for theta in self._all():
             theta.begin(undoable)
@@ -107,13 +99,12 @@ class MulticlassPerceptron:
             self.window.begin(undoable)
 
     def rollback(self) -> None:
-        """Undo what was folded since `begin`, to the bit."""
         if self.window is not None:
             self.window.rollback()
         for theta in self._all():
             theta.rollback()
-        for thetas, one in self._met.take_back():
-            del thetas[one]
+        for one in self._met.take_back():
+            del self._theta[one], self._kappa[one]
 
     def _all(self) -> Iterable[Theta]:
         return (*self._theta.values(), *self._kappa.values())
@@ -127,15 +118,16 @@ class MulticlassPerceptron:
         return rows if self.window is None else {"classes": rows, "folded": self.window.folded}
 
     def load(self, state: Any) -> None:
-        """Become what `dump` gave."""
         if self.window is not None:
             self.window.load(state["folded"])
             state = state["classes"]
-        self._theta = {one: self._sums() for one in self.declared}
-        self._kappa = {one: self._sums() for one in self.declared}
+        self._theta, self._kappa = {}, {}
+        for one in self.declared:
+            self._meet(one)
         for one, theta, kappa in state:
-            self._of(self._theta, one).load(theta)
-            self._of(self._kappa, one).load(kappa)
+            self._meet(one)
+            self._theta[one].load(theta)
+            self._kappa[one].load(kappa)
         self._met.begin()
 
     def norm(self) -> float:
@@ -185,16 +177,12 @@ def _by_class(state: Any) -> Any:
     return sorted(met, key=lambda row: row[0])
 
 
-def many_classes(name: str, *, averaged: bool) -> Kind:
+def many_classes(name: str, averaged: bool, classes: Sequence[LabelValue]) -> Kind:
     """What the page of two classes says of more."""
-
-    def make(settings: Settings, partitions: int) -> MulticlassPerceptron:
-        return MulticlassPerceptron(settings.learner, partitions, declared(settings.labels), averaged)
-
     return Kind(
         name=name,
         order=0,
-        make=make,
+        make=lambda settings, partitions: MulticlassPerceptron(settings, partitions, classes, averaged),
         source="Crammer & Singer 2003; Duda & Hart",
         bound="2 (R/gamma)^2",
         shows="weights, not averaged" if averaged else "weights",

@@ -9,9 +9,8 @@ from math import fsum, sqrt
 
 from mistakebound.core.bounds import normalized_margin
 from mistakebound.core.learners.claim import Claim, Run, euclidean_norm, separable
-from mistakebound.core.learners.kind import Kind, of_learner
+from mistakebound.core.learners.kind import Kind
 from mistakebound.core.linear.linear import Linear
-from mistakebound.core.linear.window import window_of
 from mistakebound.core.messages.features import Features
 from mistakebound.settings import LearnerSettings
 
@@ -28,7 +27,7 @@ def normalized_margin_perceptron(settings: LearnerSettings, partitions: int) -> 
         norm = known[learner.changes]
         return 1.0 if norm == 0.0 or (score if positive else -score) / norm < half else 0.0
 
-    learner = Linear(partitions, settings.tie, amount=amount, window=window_of(settings, partitions))
+    learner = Linear(settings, partitions, amount=amount)
     return learner
 
 
@@ -44,7 +43,7 @@ def _claim(run: Run) -> Claim | None:
 KIND = Kind(
     name="normalized-margin-perceptron",
     order=50,
-    make=of_learner(normalized_margin_perceptron),
+    make=normalized_margin_perceptron,
     source="lecture 6",
     bound="8/gamma^2",
     parameters=("gamma", "tie", "window"),

@@ -5,21 +5,20 @@ vectors, BIAS counted in the length. With a unit w* of w*.z >= g for all z: at m
 """
 
 from mistakebound.core.learners.claim import euclidean_norm, perceptrons, undeclared_margin
-from mistakebound.core.learners.kind import Kind, of_learner
+from mistakebound.core.learners.kind import Kind
 from mistakebound.core.linear.linear import Linear
-from mistakebound.core.linear.window import window_of
 from mistakebound.settings import LearnerSettings
 
 
 def one_sided_perceptron(settings: LearnerSettings, partitions: int) -> Linear:
     """No parameters; features must have unit length."""
-    return Linear(partitions, "mistake", window=window_of(settings, partitions))
+    return Linear(settings, partitions, tie="mistake")
 
 
 KIND = Kind(
     name="one-sided-perceptron",
     order=60,
-    make=of_learner(one_sided_perceptron),
+    make=one_sided_perceptron,
     source="COMS 172, lecture 11",
     bound="1/gamma^2",
     parameters=("gamma", "window"),

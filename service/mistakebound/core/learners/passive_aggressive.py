@@ -1,21 +1,20 @@
 """The passive-aggressive learners PA, PA-I and PA-II (Crammer, Dekel, Keshet, Shalev-Shwartz & Singer 2006).
 
-Predict the sign of w.x, with w = theta. The loss l = max(0, 1 - y w.x) asks for more than the right sign: while
-it is above 0, also without a mistake, w <- w + tau*y*x. PA goes as far as it takes to make the loss 0, tau =
+Predict the sign of w.x, with w = theta. The loss l = max(0, 1 - y w.x) asks for more than the right sign: whenever
+it is above 0, even without a mistake, w <- w + tau*y*x. PA goes as far as it takes to make the loss 0, tau =
 l/||x||^2; C, the aggressiveness, holds the others back: PA-I by tau = min(C, l/||x||^2), PA-II by tau =
 l/(||x||^2 + 1/(2C)). The zero vector teaches nothing. Tau is logged as the update's amount.
 """
 
 from mistakebound.core.learners.claim import Claim, Run, undeclared_margin
-from mistakebound.core.learners.kind import Kind, Refusal, of_learner
+from mistakebound.core.learners.kind import Kind, Refusal
 from mistakebound.core.linear.linear import Linear
 from mistakebound.core.linear.theta import saturate
-from mistakebound.core.linear.window import window_of
 from mistakebound.core.messages.features import Features
 from mistakebound.settings import LearnerSettings
 
 VARIANT = "PA-I"
-"""Where none is given, as C = 1 is."""
+"""The default, with C = 1."""
 
 
 def passive_aggressive(settings: LearnerSettings, partitions: int) -> Linear:
@@ -36,7 +35,7 @@ def passive_aggressive(settings: LearnerSettings, partitions: int) -> Linear:
         tau = saturate(loss / square)
         return min(most, tau) if variant == "PA-I" else tau
 
-    return Linear(partitions, settings.tie, amount=amount, window=window_of(settings, partitions))
+    return Linear(settings, partitions, amount=amount)
 
 
 def _claim(run: Run) -> Claim | None:
@@ -65,7 +64,7 @@ def _claim(run: Run) -> Claim | None:
 KIND = Kind(
     name="passive-aggressive",
     order=45,
-    make=of_learner(passive_aggressive),
+    make=passive_aggressive,
     source="Crammer et al. 2006",
     bound="(R/gamma)^2; PA-I max(R^2, 1/C)/gamma^2; PA-II (R^2 + 1/(2C))/gamma^2",
     bounds="mistakes",

@@ -14,8 +14,9 @@ import numpy.typing as npt
 from mistakebound.core.bounds import missing_sets
 from mistakebound.core.journal import Journal
 from mistakebound.core.learners.claim import Claim, Run, lacked
-from mistakebound.core.learners.concepts import ConceptClass, Truths, named, variables_of
+from mistakebound.core.learners.concepts import Truths, named, variables_of
 from mistakebound.core.learners.kind import Unmet
+from mistakebound.core.linear.theta import active
 from mistakebound.core.messages.features import Features
 from mistakebound.settings import LearnerSettings
 
@@ -26,14 +27,20 @@ SHOWN = 10
 
 
 class VersionSpace:
-    """Rows [P] of packed bits, and their intersection."""
+    """Rows [P] of packed bits, and their intersection: a learner that has yet to score and to decide."""
 
-    def __init__(self, concepts: ConceptClass, variables: tuple[str, ...], partitions: int) -> None:
-        self.concepts = concepts
+    averaged = False
+    window = None
+
+    def __init__(self, settings: LearnerSettings, partitions: int) -> None:
+        """All concepts of the class that the settings name. Raises ValueError for none, or too many."""
+        variables = variables_of(settings) or ()
+        self.concepts = concepts = named(settings.concepts or "", variables)
         self._bit = {name: 1 << place for place, name in enumerate(variables)}
         self._all: Bits = np.packbits(np.ones(concepts.size, dtype=np.bool_))
         self._rows: list[Bits] = [self._all] * partitions
         self._whole = self._all
+        self.length = active
         self._journal: Journal[list[Bits]] = Journal()
         self.begin()
 
@@ -49,23 +56,19 @@ class VersionSpace:
         """Which concepts are left."""
         return np.unpackbits(self._whole, count=self.concepts.size).astype(np.bool_)
 
-    @property
     def size(self) -> int:
         """How many concepts are left."""
         return int(np.count_nonzero(self.members()))
+
+    def predict(self, score: float) -> bool:
+        return score > 0.0
 
     def shrinks(self, x: Features, positive: bool) -> bool:
         """Whether this label would remove a concept."""
         return bool(np.any(self.members() & (self.values(x) != positive)))
 
     def fold(
-        self,
-        partition: int,
-        x: Features,
-        positive: bool,
-        clock: int = 0,
-        predicted: bool | None = None,
-        amount: float = 1.0,
+        self, partition: int, x: Features, positive: bool, clock: int, predicted: Any, amount: float = 1.0
     ) -> None:
         """Keep only what agrees with this label."""
         agreeing = np.packbits(self.values(x) == positive)
@@ -78,7 +81,6 @@ class VersionSpace:
         self._journal.note(list(self._rows))
 
     def rollback(self) -> None:
-        """Undo what was intersected since `begin`."""
         (self._rows,) = self._journal.take_back()
         self._meet()
 
@@ -92,7 +94,6 @@ class VersionSpace:
         return [row.tobytes() for row in self._rows]
 
     def load(self, rows: Sequence[bytes]) -> None:
-        """Become what `dump` gave. Raises ValueError, TypeError for what it did not give."""
         loaded = [np.frombuffer(row, dtype=np.uint8) & self._all for row in rows]
         if len(loaded) != len(self._rows) or any(row.shape != self._all.shape for row in loaded):
             raise ValueError("the version space has another size")
@@ -103,10 +104,6 @@ class VersionSpace:
     def digest(self) -> str:
         """SHA-256 of the packed bits."""
         return sha256(self._whole.tobytes()).hexdigest()
-
-    def length(self, x: Features) -> float:
-        """How many variables are true."""
-        return float(sum(value != 0.0 for _, value in x))
 
     def theta(self) -> Mapping[str, float]:
         """Nothing is added up here."""
@@ -120,12 +117,6 @@ class VersionSpace:
 # --- what the learners on a version space share -----------------------------------------------------------
 
 
-def space_of(settings: LearnerSettings, partitions: int) -> VersionSpace:
-    """All concepts of the class that the settings name. Raises ValueError for none, or too many."""
-    variables = variables_of(settings) or ()
-    return VersionSpace(named(settings.concepts or "", variables), variables, partitions)
-
-
 def nameable(settings: LearnerSettings) -> Iterator[Unmet]:
     """`Kind.requires`: there is such a class, and not too large a one."""
     spec, variables = settings.concepts, variables_of(settings)
@@ -136,17 +127,11 @@ def nameable(settings: LearnerSettings) -> Iterator[Unmet]:
             yield Unmet("learner.concepts", str(error), "See `mistakebound learners --concepts`")
 
 
-def concepts_left(learner: Any) -> int:
-    """`Kind.concepts_left`."""
-    size: int = learner.space.size
-    return size
-
-
 def finite(theorem: str, bound: Callable[[int], float]) -> Callable[[Run], Claim | None]:
     """`Kind.claim` of a bound by the number of concepts in the class."""
 
     def claim(run: Run) -> Claim | None:
-        size: int = run.learner.space.concepts.size
+        size: int = run.learner.concepts.size
         return Claim(theorem, missing_sets(bound(size), run.missing), f"|C| = {size}{lacked(run)}")
 
     return claim

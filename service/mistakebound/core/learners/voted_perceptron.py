@@ -7,9 +7,10 @@ those after them. The perceptron's bound holds for updates, none for mistakes.
 """
 
 from collections.abc import Mapping
+from typing import Any
 
 from mistakebound.core.learners.claim import euclidean_norm, separable, undeclared_margin
-from mistakebound.core.learners.kind import AVERAGES, Kind, Refusal, of_learner
+from mistakebound.core.learners.kind import AVERAGES, Kind, Refusal
 from mistakebound.core.learners.mistakes import Mistake, Mistakes
 from mistakebound.core.linear.parts import Parts
 from mistakebound.core.linear.theta import Theta, errs, euclidean, predict, saturate
@@ -31,7 +32,7 @@ class VotedPerceptron:
         self._voters = Mistakes(1, settings.budget or BUDGET)
         self._theta = Theta(1)
         self._silent = Theta(1)
-        """Sum of the mistakes whose vectors vote no more."""
+        """Sum of the mistakes whose vectors no longer vote."""
         parts = Parts({"theta": self._theta, "silent": self._silent, "voters": self._voters})
         self.begin, self.rollback = parts.begin, parts.rollback
         self.dump, self.load = parts.dump, parts.load
@@ -62,13 +63,7 @@ class VotedPerceptron:
         return 1.0 if errs(score, positive, self._tie) else 0.0, predict(score, self._tie)
 
     def fold(
-        self,
-        partition: int,
-        x: Features,
-        positive: bool,
-        clock: int,
-        predicted: bool | None = None,
-        amount: float = 1.0,
+        self, partition: int, x: Features, positive: bool, clock: int, predicted: Any, amount: float = 1.0
     ) -> None:
         """Append a vector: the last one + y*x."""
         sign = 1.0 if positive else -1.0
@@ -87,7 +82,7 @@ class VotedPerceptron:
 KIND = Kind(
     name="voted-perceptron",
     order=30,
-    make=of_learner(VotedPerceptron),
+    make=VotedPerceptron,
     source="Freund & Schapire 1999; lecture 6",
     bound="(R/gamma)^2",
     bounds="updates",

@@ -10,10 +10,9 @@ from math import exp, log
 
 from mistakebound.core import bounds
 from mistakebound.core.learners.claim import Claim, Run, lacked, largest_norm, undeclared_margin
-from mistakebound.core.learners.kind import Kind, of_learner
+from mistakebound.core.learners.kind import Kind
 from mistakebound.core.linear.linear import Linear
 from mistakebound.core.linear.theta import largest, saturate
-from mistakebound.core.linear.window import window_of
 from mistakebound.settings import LearnerSettings
 
 EXPONENT_LIMIT = 700.0
@@ -27,14 +26,7 @@ def winnow(settings: LearnerSettings, partitions: int) -> Linear:
     def weight(theta: float) -> float:
         return saturate(initial * exp(max(-EXPONENT_LIMIT, min(EXPONENT_LIMIT, eta * theta))))
 
-    return Linear(
-        partitions,
-        settings.tie,
-        weight=weight,
-        threshold=settings.threshold or 0.0,
-        length=largest,
-        window=window_of(settings, partitions),
-    )
+    return Linear(settings, partitions, weight=weight, threshold=settings.threshold or 0.0, length=largest)
 
 
 def claim(run: Run, copies: int = 1) -> Claim | None:
@@ -63,7 +55,7 @@ def _norm(settings: LearnerSettings, theta: Mapping[str, float]) -> float | None
 KIND = Kind(
     name="winnow",
     order=110,
-    make=of_learner(winnow),
+    make=winnow,
     source="Littlestone 1988; Zhang 2000; CSE 446",
     bound="KL/(eta gamma - eta^2 R^2/2)",
     parameters=("eta", "initial_weight", "threshold", "tie", "gamma", "window"),

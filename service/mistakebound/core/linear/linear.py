@@ -1,51 +1,46 @@
-"""The learner that is one theta: kinds of it differ in a weight function and in when they update."""
+"""The learner that is one theta. Its kinds differ in how a weight follows from theta, and in when they update."""
 
 from collections.abc import Callable, Mapping
+from typing import Any
 
 from mistakebound.core.linear.parts import Parts
 from mistakebound.core.linear.theta import Theta, Tie, errs, euclidean, identity, predict, saturate, signed
-from mistakebound.core.linear.window import Window
+from mistakebound.core.linear.window import window_of
 from mistakebound.core.messages.features import Features
+from mistakebound.settings import LearnerSettings
 
 
 class Linear:
-    """A learner that is one theta, one weight function, a scale and a threshold.
+    """score = scale * (w.x) - threshold. `core/learners` has a page for each kind, which says what is passed here.
 
-    score = scale * (w.x) - threshold. Kinds of it differ in what is passed here; `core/learners`
-    has one page for each. The scale is applied to the sum: scaled weights would round differently, and a
-    score of 0 would not stay one.
+    The scale is applied to the sum: scaled weights would round differently, and a score of 0 would not stay 0.
     """
 
     averaged = False
 
     def __init__(
         self,
+        settings: LearnerSettings,
         partitions: int,
-        tie: Tie,
         *,
+        tie: Tie | None = None,
         weight: Callable[[float], float] = identity,
         threshold: float = 0.0,
         scale: float = 1.0,
         amount: Callable[[float, Features, bool], float] | None = None,
         step: Callable[[bool], float] = signed,
         length: Callable[[Features], float] = euclidean,
-        window: Window | None = None,
     ) -> None:
-        """`amount(score, x, positive)`: how much of y*x to add; default: all when the tie rule says that it errs.
+        """Of `settings` it reads `window` and, unless one is given, `tie`.
 
-        `window`: which updates count; default all.
+        `amount(score, x, positive)`: how much of y*x to add; default: all when the tie rule says that it errs.
         """
-        self._theta = Theta(partitions, weight, window)
-        self.window = window
-        parts = Parts({"theta": self._theta, "folded": window}, self._changed)
-        self.begin, self.rollback, self.dump, self.load = (
-            parts.begin,
-            parts.rollback,
-            parts.dump,
-            parts.load,
-        )
+        self.window = window_of(settings, partitions)
+        self._theta = Theta(partitions, weight, self.window)
+        parts = Parts({"theta": self._theta, "folded": self.window}, self._changed)
+        self.begin, self.rollback, self.dump, self.load = parts.begin, parts.rollback, parts.dump, parts.load
         self.digest = self._theta.digest
-        self._tie = tie
+        self._tie = tie or settings.tie
         self._scale = scale
         self._threshold = threshold
         self._amount = amount
@@ -63,7 +58,6 @@ class Linear:
         return score
 
     def predict(self, score: float) -> bool:
-        """The class of a score."""
         return predict(score, self._tie)
 
     def decide(self, x: Features, positive: bool) -> tuple[float, bool]:
@@ -77,13 +71,7 @@ class Linear:
         return 1.0 if errs(score, positive, tie) else 0.0, predict(score, tie)
 
     def fold(
-        self,
-        partition: int,
-        x: Features,
-        positive: bool,
-        clock: int = 0,
-        predicted: bool | None = None,
-        amount: float = 1.0,
+        self, partition: int, x: Features, positive: bool, clock: int, predicted: Any, amount: float = 1.0
     ) -> None:
         """theta += amount*y*x."""
         self.changes += 1
@@ -97,7 +85,6 @@ class Linear:
         self.changes += 1
 
     def theta(self) -> Mapping[str, float]:
-        """Theta by feature name."""
         return self._theta.sums
 
     def weights(self) -> Mapping[str, float]:

@@ -1,6 +1,6 @@
 """A learner's state: named parts that begin a step, roll it back, are dumped and loaded together.
 
-A learner takes these four functions over as its own, so none of them is written twice.
+A learner adopts these four functions as its own, so each of them is written once.
 """
 
 from collections.abc import Callable, Mapping
@@ -10,27 +10,32 @@ from typing import Any, Protocol
 class Part(Protocol):
     """What a step can change, and a checkpoint holds."""
 
-    def begin(self, undoable: bool = True) -> None: ...
-    def rollback(self) -> None: ...
-    def dump(self) -> Any: ...
-    def load(self, state: Any, /) -> None: ...
+    def begin(self, undoable: bool = True) -> None:
+        """A step begins. Only what an `undoable` one changes can be rolled back; any other keeps no record of it."""
+
+    def rollback(self) -> None:
+        """Undo what was changed since `begin`, to the bit."""
+
+    def dump(self) -> Any:
+        """The whole state, as MessagePack can hold it."""
+
+    def load(self, state: Any, /) -> None:
+        """Become what `dump` gave. Raises ValueError, TypeError, KeyError ... for anything else."""
 
 
 class Parts:
-    """The parts by the names that a checkpoint has for them; None for one that the settings leave out."""
+    """The parts by their names in a checkpoint; None for a part that the settings leave out."""
 
     def __init__(self, parts: Mapping[str, Part | None], restored: Callable[[], None] | None = None) -> None:
-        """`restored` is called after a rollback and a load: what was derived from the parts is stale."""
+        """`restored` is called after a rollback or a load: what was derived from the parts is stale."""
         self._parts = {name: part for name, part in parts.items() if part is not None}
         self._restored = restored
 
     def begin(self, undoable: bool = True) -> None:
-        """What follows can be rolled back, if it is `undoable`."""
         for part in self._parts.values():
             part.begin(undoable)
 
     def rollback(self) -> None:
-        """Undo what was folded since `begin`, to the bit."""
         for part in self._parts.values():
             part.rollback()
         if self._restored is not None:

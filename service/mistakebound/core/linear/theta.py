@@ -19,7 +19,6 @@ from mistakebound.core.messages.features import Features
 
 Tie = Literal["mistake", "positive", "negative"]
 
-
 _MOST = float_info.max
 
 
@@ -53,8 +52,8 @@ def identity(theta: float) -> float:
 class Theta:
     """Rows [P, features] of sums of y*x, their coordinates, and the weights derived from these.
 
-    What is derived is made anew when it is asked for: a fold adds many times before anybody looks.
-    With a window the rows are the sums of `blocks`, which then also know how to undo.
+    Sums and weights are derived only when asked for: a fold adds many times before anybody looks.
+    With a window the rows are the sums of `blocks`, which then also undo.
     """
 
     def __init__(
@@ -63,14 +62,14 @@ class Theta:
         self.rows: list[dict[str, float]] = [{} for _ in range(partitions)]
         self.blocks = None if window is None else Blocks(window, self.rows)
         self.unseen = weight(0.0)
-        """The weight of a feature that is in no update."""
+        """The weight of a feature that no update has had."""
         self._weight = weight
-        # Of one partition the row itself: none holds -0.0, the one value that adding to 0 would change.
+        # With one partition this is the row itself: no row holds -0.0, the one value that adding to 0 would change.
         self._sums: dict[str, float] = self.rows[0] if partitions == 1 else {}
         self._weights: dict[str, float] = self._sums if weight is identity else {}
         self._derived = self._weights is not self.rows[0]
         self._stale: dict[str, None] = {}
-        """Names whose rows have changed since their sums and weights were made, where these are derived."""
+        """Names whose rows changed after their sums and weights were derived."""
         self._journal: Journal[tuple[int, Features, list[float | None]]] = Journal()
         """For each addition to rows without a window: partition, what was added, and the coordinates before."""
 
@@ -103,7 +102,7 @@ class Theta:
         self._changed(name for name, _ in x)
 
     def leave_out(self, partition: int, oldest: int) -> None:
-        """The window counts no block of the partition before this number any more."""
+        """The partition's blocks before this number no longer count."""
         assert self.blocks is not None
         self._changed(self.blocks.leave_out(partition, oldest))
 
@@ -112,7 +111,7 @@ class Theta:
         return self.rows if self.blocks is None else self.blocks.dump()
 
     def load(self, rows: Iterable[Any]) -> None:
-        """Become what `dump` gave. Raises ValueError, TypeError, AttributeError for what it did not give."""
+        """Become what `dump` gave. Raises ValueError, TypeError, AttributeError for anything else."""
         loaded = (
             [{str(name): float(value) for name, value in row.items()} for row in rows]
             if self.blocks is None
@@ -129,7 +128,6 @@ class Theta:
         self.begin()
 
     def begin(self, undoable: bool = True) -> None:
-        """A step begins; what follows can be rolled back if it is `undoable`."""
         if self.blocks is not None:
             self.blocks.begin(undoable)
         else:
@@ -155,7 +153,7 @@ class Theta:
             self._stale.update(dict.fromkeys(names))
 
     def _settle(self) -> None:
-        """Make stale sums and weights anew from the rows; what is in no row vanishes."""
+        """Derive stale sums and weights again from the rows; a name that is in no row vanishes."""
         rows, sums, weights, weight = self.rows, self._sums, self._weights, self._weight
         for name in self._stale:
             total, known = 0.0, False
@@ -172,7 +170,6 @@ class Theta:
         self._stale.clear()
 
     def digest(self) -> str:
-        """SHA-256 of the coordinates."""
         return digest(self.sums)
 
     def dot(self, x: Features) -> float:
@@ -205,6 +202,11 @@ def euclidean(x: Features) -> float:
 def largest(x: Features) -> float:
     """||x||_inf of k features."""
     return max((abs(value) for _, value in x), default=0.0)
+
+
+def active(x: Features) -> float:
+    """How many of k features are not 0."""
+    return float(sum(value != 0.0 for _, value in x))
 
 
 def signed(positive: bool) -> float:

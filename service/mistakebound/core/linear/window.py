@@ -3,11 +3,11 @@
 A partition's updates are cut into blocks of B = window // 10 (at least 1), counted from the first that was
 folded into the partition's rows, those of an epoch that this one is based on included. When one more would
 make more than `window` of them, the oldest block is left out whole: so `window` - B + 1 to `window` of them
-count once there were as many. Which blocks count is a function of their number alone.
+count once there were that many. Which blocks count depends on the number of updates alone.
 
 Each block is folded from zero, and a row is the sum of its blocks, oldest first. Nothing is ever subtracted:
-that would round differently, and leave what is no number where an infinity was. So whoever has folded as
-many updates, in whatever batches, after whatever rollbacks, holds the same bits.
+that would round differently, and leave NaN where an infinity was. So everyone who has folded the same number
+of updates, in whatever batches, after whatever rollbacks, holds the same bits.
 """
 
 from collections.abc import Iterable, Sequence
@@ -18,7 +18,7 @@ from mistakebound.core.messages.features import Features
 from mistakebound.settings import LearnerSettings
 
 BLOCKS = 10
-"""A window is about so many blocks: a smaller share would cost memory, a larger one forget in jumps."""
+"""Blocks of a full window, about: more would cost memory, fewer would forget in jumps."""
 
 
 class Window:
@@ -46,7 +46,7 @@ class Window:
 
     @property
     def forgot(self) -> bool:
-        """Whether some update counts no more."""
+        """Whether some update no longer counts."""
         return any(self.oldest(p) for p in range(len(self.folded)))
 
     def advance(self, partition: int) -> int:
@@ -57,12 +57,10 @@ class Window:
         return oldest if oldest > before else 0
 
     def begin(self, undoable: bool = True) -> None:
-        """What follows can be rolled back, if it is `undoable`."""
         self._journal.begin(undoable)
         self._journal.note(list(self.folded))
 
     def rollback(self) -> None:
-        """Undo what was counted since `begin`."""
         (self.folded,) = self._journal.take_back()
 
     def dump(self) -> list[int]:
@@ -70,7 +68,6 @@ class Window:
         return self.folded
 
     def load(self, folded: Sequence[int]) -> None:
-        """Become what `dump` gave. Raises ValueError, TypeError for what it did not give."""
         if len(folded) != len(self.folded):
             raise ValueError(f"{len(folded)} counts for {len(self.folded)} partitions")
         self.folded = [int(count) for count in folded]
@@ -85,13 +82,13 @@ def window_of(settings: LearnerSettings, partitions: int) -> Window | None:
 class Blocks:
     """The blocks that a window counts, and rows that are kept as their sums. The window is advanced before each update.
 
-    What changes rows returns the names that changed in them.
+    Whatever changes rows returns the names that it changed.
     """
 
     def __init__(self, window: Window, rows: list[dict[str, float]]) -> None:
         self._window, self._rows = window, rows
         self.of: list[dict[int, dict[str, float]]] = [{} for _ in rows]
-        """Of each partition: number -> its own row, oldest first; a block without names is not there."""
+        """For each partition, the row of each block by number, oldest first; a block without names is left out."""
         self._journal: Journal[tuple[int, int, str | None, Any]] = Journal()
         """(partition, block, name, its value before), or (partition, block, None, the block left out)."""
 
@@ -106,7 +103,7 @@ class Blocks:
         return self._sum(partition, [name for name, _ in x], self._rows[partition])
 
     def leave_out(self, partition: int, oldest: int) -> list[str]:
-        """The blocks before this number count no more."""
+        """Forget the blocks before this number."""
         blocks, changed = self.of[partition], list[str]()
         for number in [number for number in blocks if number < oldest]:
             block = blocks.pop(number)
@@ -130,7 +127,6 @@ class Blocks:
         return names
 
     def begin(self, undoable: bool = True) -> None:
-        """A step begins; what follows can be rolled back if it is `undoable`."""
         self._journal.begin(undoable)
 
     def rollback(self) -> list[str]:
@@ -160,7 +156,7 @@ class Blocks:
         return [list(blocks.items()) for blocks in self.of]
 
     def load(self, partitions: Iterable[Any]) -> list[dict[str, float]]:
-        """Become what `dump` gave; returns new rows. Raises ValueError, TypeError, AttributeError for what it did not give."""
+        """Become what `dump` gave; returns new rows. Raises ValueError, TypeError, AttributeError for anything else."""
         loaded = [
             {int(number): {str(name): float(value) for name, value in row.items()} for number, row in blocks}
             for blocks in partitions

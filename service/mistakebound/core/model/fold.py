@@ -1,4 +1,4 @@
-"""The fold of `updates` to a model: the same from any reader, whenever and however often it is made.
+"""The fold of `updates` to a model: the same for every reader, whenever and however often it is done.
 
 An epoch begins with a record in every partition. Updates of older epochs count only where the new epoch
 is based on one: then its rows start from that version, folded with clock 0, as initial weights that no

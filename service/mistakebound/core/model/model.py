@@ -25,6 +25,9 @@ WINDOW = 100
 SCORE_BYTES = 26
 """A float64 as JSON, and its comma."""
 
+Scalars = tuple[list[int], list[int], float, int, list[int]]
+"""updates, clock, radius, decided, needed: as in `Model`."""
+
 
 class Model:
     """Mutable; a step's changes can be taken back to the bit (`begin`, `rollback`)."""
@@ -34,7 +37,7 @@ class Model:
         self.reader = InputReader(settings.messages, settings.labels)
         self.classes = self.reader.classes
         self.kind = kind_of(settings)
-        self.learner: Learner = self.kind.make(settings, partitions)
+        self.learner: Learner = self.kind.make(settings.learner, partitions)
         self.radius = 0.0
         """Largest length of an example updated on, in the learner's own space: the R of its theorem."""
         self._binary = len(self.classes) == 2
@@ -54,14 +57,14 @@ class Model:
         self.based = False
         """Whether the epoch started from another one's rows; no theorem speaks of it then."""
         self.decided = 0
-        """Over the updates: the sum of how many updates the model had folded that decided each."""
+        """Sum over the updates of how many the model that decided it had folded."""
         self.needed = [0] * partitions
         """The least version that holds every update which any of these models had folded."""
         self.recent = Mistakes(partitions, WINDOW)
         """The newest updates of each partition, where two classes are declared: the certificate's window."""
-        self._journal: Journal[tuple[list[int], list[int], float, int, list[int]]] = Journal()
+        self._journal: Journal[Scalars] = Journal()
 
-    def _scalars(self) -> tuple[list[int], list[int], float, int, list[int]]:
+    def _scalars(self) -> Scalars:
         return list(self.updates), list(self.clock), self.radius, self.decided, list(self.needed)
 
     @property
@@ -142,7 +145,7 @@ class Model:
             self._encoded = None
 
     def knows(self, partition: int, labelled: int) -> None:
-        """So many labelled examples of the partition are known, at least."""
+        """At least this many labelled examples of the partition are known."""
         self.clock[partition] = max(self.clock[partition], labelled)
         self._encoded = None
 
@@ -224,13 +227,12 @@ class Model:
         raise BadLog(f"{what} {wrong}; {remedy}")
 
     def inherit(self, partition: int, update: Update) -> None:
-        """Fold an update of the epoch that this one is based on: as an initial weight, of no count."""
+        """Fold an update of the epoch that this one is based on: as an initial weight that counts as no update."""
         x = self._readable(partition, update, based=True)
         self._fold(partition, x, update.label, update.predicted, 0, update.amount)
-        self._encoded = None
 
     def begin(self, undoable: bool = True) -> None:
-        """What follows can be rolled back, if it is `undoable`: a journal of a fold would grow as its log."""
+        """What follows can be rolled back if it is `undoable`: the journal of a whole fold would grow as long as its log."""
         self._journal.begin()
         self._journal.note(self._scalars())
         self.recent.begin(undoable)
@@ -246,16 +248,9 @@ class Model:
 
     def snapshot(self) -> Snapshot:
         """The whole model, for a checkpoint. Shares its rows; encode before going on."""
-        return Snapshot(
-            self.epoch,
-            list(self.updates),
-            list(self.clock),
-            self.learner.dump(),
-            self.radius,
-            self.decided,
-            list(self.needed),
-            self.recent.dump(),
-        )
+        updates, clock, radius, decided, needed = self._scalars()
+        state, recent = self.learner.dump(), self.recent.dump()
+        return Snapshot(self.epoch, updates, clock, state, radius, decided, needed, recent)
 
     def restore(self, snapshot: Snapshot) -> None:
         """Become what `snapshot` gave."""

@@ -1,47 +1,60 @@
 """The labelled examples of a replay in the order in which their labels were applied, read off its steps."""
 
-from msgspec import UNSET, Raw, json
+from collections.abc import Iterator
 
-from mistakebound.core.messages.schema import read_outcomes, read_prediction
+from msgspec import UNSET, json
+
+from mistakebound.core.messages.schema import Decision, Prediction, read_outcomes, read_prediction
 from mistakebound.core.model.model import Model
-from mistakebound.core.records import Outgoing, Record
+from mistakebound.core.records import Record
 from mistakebound.core.replay.comparators import Judged
 from mistakebound.core.replay.replay import Row
 from mistakebound.core.step.step import Step
 
 
+class Pairs:
+    """Predictions that wait for their label."""
+
+    def __init__(self) -> None:
+        self._waiting: dict[tuple[int, int], Prediction] = {}
+
+    def match(self, step: Step) -> Iterator[tuple[Decision, Prediction | None]]:
+        """Each label that the step applied, and the prediction that waited for it; a late label finds none."""
+        for output in step.transaction.outputs:
+            record = Record(output.topic, output.partition, 0, 0, output.key, output.value)
+            if output.topic == "predictions":
+                prediction = read_prediction(record)
+                self._waiting[output.partition, prediction.source] = prediction
+            elif output.topic == "outcomes":
+                for decision in read_outcomes(record).decisions:
+                    if decision.source is None or decision.outcome in ("duplicate", "invalid"):
+                        waited = None
+                    else:
+                        waited = self._waiting.pop((output.partition, decision.source), None)
+                    if decision.outcome in ("applied", "applied_late"):
+                        yield decision, waited
+
+
 class Applied:
     """Shown every step of a replay with two classes, it keeps what was judged, `judged`, in order.
 
-    Labels applied late are left out: no score is known of their predictions.
+    Labels applied late are left out: the scores of their predictions are not known.
     """
 
     def __init__(self, model: Model) -> None:
         self.judged: list[Judged] = []
-        self._model = model
-        self._waiting: dict[tuple[int, int], tuple[Raw, float, bool]] = {}
+        self._model, self._pairs = model, Pairs()
 
     def see(self, step: Step) -> None:
-        """The step's predictions wait; those whose labels it applied are judged."""
+        """Judge the predictions whose labels this step applied."""
         positive = self._model.classes[0]
-        for output in step.transaction.outputs:
-            if output.topic == "predictions":
-                told = read_prediction(_record(output))
-                score = 0.0 if told.score is UNSET else told.score
-                self._waiting[output.partition, told.source] = (
-                    told.features,
-                    score,
-                    told.prediction == positive,
+        for decision, waited in self._pairs.match(step):
+            if decision.outcome == "applied" and waited is not None:
+                x = self._model.features(bytes(waited.features))
+                score = 0.0 if waited.score is UNSET else waited.score
+                self.judged.append(
+                    Judged(x, decision.label == positive, score, waited.prediction == positive)
                 )
-            elif output.topic == "outcomes":
-                for decision in read_outcomes(_record(output)).decisions:
-                    if decision.source is None or decision.outcome in ("duplicate", "invalid"):
-                        continue
-                    waiting = self._waiting.pop((output.partition, decision.source), None)
-                    if decision.outcome == "applied" and waiting is not None:
-                        raw, score, predicted = waiting
-                        x = self._model.features(bytes(raw))
-                        self.judged.append(Judged(x, decision.label == positive, score, predicted))
 
 
 class AppliedRows:
@@ -49,24 +62,14 @@ class AppliedRows:
 
     def __init__(self) -> None:
         self.rows: list[Row] = []
-        self._waiting: dict[tuple[int, int], Raw] = {}
+        self._pairs = Pairs()
 
     def see(self, step: Step) -> None:
-        """The step's predictions wait; those whose labels it applied are rows."""
-        for output in step.transaction.outputs:
-            if output.topic == "predictions":
-                told = read_prediction(_record(output))
-                self._waiting[output.partition, told.source] = told.features
-            elif output.topic == "outcomes":
-                for decision in read_outcomes(_record(output)).decisions:
-                    if decision.outcome == "applied" and decision.id is not None:
-                        assert decision.source is not None
-                        raw = self._waiting.pop((output.partition, decision.source))
-                        self.rows.append(Row(decision.id, json.decode(raw), decision.label))
-                    elif decision.outcome == "applied_late" and decision.id is not None:
-                        assert decision.features is not UNSET
-                        self.rows.append(Row(decision.id, json.decode(decision.features), decision.label))
-
-
-def _record(output: Outgoing) -> Record:
-    return Record(output.topic, output.partition, 0, 0, output.key, output.value)
+        """Keep the examples whose labels this step applied; a late label carries its features."""
+        for decision, waited in self._pairs.match(step):
+            raw = (
+                decision.features if decision.outcome == "applied_late" or waited is None else waited.features
+            )
+            if decision.id is not None:
+                assert raw is not UNSET
+                self.rows.append(Row(decision.id, json.decode(raw), decision.label))

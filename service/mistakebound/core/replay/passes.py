@@ -1,6 +1,6 @@
 """The standard multi-epoch perceptron (lecture 6): pass after pass over the same rows, shuffled or not.
 
-Passes end when one needs no update, or after as many as asked for. Theta after each pass is compared with
+Passes end when one needs no update, or at the number asked for. Theta after each pass is compared with
 those before: one that came back, with updates in between, is the witness of the cycling theorem. Every update
 adds at least the margin to u.theta for a separator u, so there is none (as far as the additions were exact,
 as those of whole numbers are). Unshuffled, the same pass must follow it again and again: the passes stop there.
@@ -20,7 +20,7 @@ from mistakebound.settings import Settings
 
 
 class Passes(NamedTuple):
-    """What the passes came to."""
+    """The result of the passes."""
 
     state: State
     """Tallies are of all passes together; waiting and remembered ids are of the last one."""
@@ -78,7 +78,7 @@ def _counted(state: State) -> Pass:
 
 
 def _forget(state: State) -> None:
-    """The same ids come again: nothing is remembered of them but the counts."""
+    """The same ids come again: everything but the counts is forgotten."""
     for partition, old in state.ledgers.items():
         state.ledgers[partition] = Ledger(state.settings.labels)
         state.ledgers[partition].tallies = old.tallies

@@ -1,9 +1,8 @@
 """Recordings: records as JSON Lines, with kcat's field names, and back.
 
 1. `encode` is a function of the record alone: equal records give equal bytes, on any machine, at any time.
-2. `decode` returns what was encoded, byte for byte; what it does not understand it refuses, naming line
-   and field.
-3. Lines come in record-time order, see `ORDER`; within a partition always in offset order.
+2. `decode` returns what was encoded, byte for byte; it refuses what it does not understand, and names line and field.
+3. Lines are in record-time order (see `ORDER`), and within a partition always in offset order.
 
 A line: `{"topic":"examples","partition":0,"offset":7,"ts":1700000000000,"headers":[["name","text"]],
 "key":"tx-1","payload":"{...}"}`. `topic` is the logical name. Bytes that are not UTF-8 are written in base64,
@@ -72,53 +71,35 @@ def encode(record: Record) -> bytes:
     for name, value in record.headers:
         text, encoding = _text(value)
         headers.append([name, text] if encoding is None else [name, text, encoding])
-    line = _Line(
-        record.topic,
-        record.partition,
-        record.offset,
-        record.timestamp_ms,
-        headers,
-        key,
-        payload,
-        key_encoding,
-        payload_encoding,
-    )
-    return _encoder.encode(line) + b"\n"
-
-
-def decode_header(line: bytes) -> Header:
-    """The header, checked. Raises RecordingError for another format or no header at all."""
-    remedy = (
-        'A recording starts with {"mistakebound-recording": 1, "partitions": P}; see `mistakebound record`'
-    )
-    try:
-        header = _header_decoder.decode(line)
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise RecordingError(1, f"no recording header: {error}", remedy) from None
-    if header.format != FORMAT:
-        raise RecordingError(
-            1,
-            f"format {header.format} is unknown",
-            f"This version reads format {FORMAT}; read the file with the version that wrote it",
-        )
-    if not 1 <= header.partitions <= _MAX_PARTITIONS:
-        raise RecordingError(1, f"partitions = {header.partitions} is not a partition count", remedy)
-    return header
+    place = record.topic, record.partition, record.offset, record.timestamp_ms
+    return _encoder.encode(_Line(*place, headers, key, payload, key_encoding, payload_encoding)) + b"\n"
 
 
 def decode(lines: Iterable[bytes]) -> Iterator[Record]:
     """The records of a whole recording, lazily. Raises RecordingError at the first wrong line."""
-    _, records = begin(lines)
-    return records
+    return begin(lines)[1]
 
 
 def begin(lines: Iterable[bytes]) -> tuple[Header, Iterator[Record]]:
-    """The header at once, and the records lazily."""
+    """The header at once, and the records lazily. Raises RecordingError for another format or no header at all."""
     rest = iter(lines)
     first = next(rest, None)
     if first is None:
         raise RecordingError(1, "the file is empty", "`mistakebound record` writes at least a header")
-    header = decode_header(first)
+    remedy = (
+        'A recording starts with {"mistakebound-recording": 1, "partitions": P}; see `mistakebound record`'
+    )
+    try:
+        header = _header_decoder.decode(first)
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise RecordingError(1, f"no recording header: {error}", remedy) from None
+    if header.format != FORMAT:
+        wrong = f"format {header.format} is unknown"
+        raise RecordingError(
+            1, wrong, f"This version reads format {FORMAT}; read the file with the version that wrote it"
+        )
+    if not 1 <= header.partitions <= _MAX_PARTITIONS:
+        raise RecordingError(1, f"partitions = {header.partitions} is not a partition count", remedy)
     return header, _records(header, rest)
 
 
@@ -132,15 +113,14 @@ def _records(header: Header, lines: Iterator[bytes]) -> Iterator[Record]:
                 f"partition = {record.partition}, but the header says {header.partitions} partitions",
                 f"A partition lies between 0 and {header.partitions - 1}",
             )
-        place = (record.topic, record.partition)
-        before = newest.get(place, -1)
+        before = newest.get((record.topic, record.partition), -1)
         if record.offset <= before:
             raise RecordingError(
                 number,
                 f"offset = {record.offset} of {record.topic}-{record.partition} comes after {before}",
                 "Offsets start at 0 and grow within a partition; was the file sorted or joined?",
             )
-        newest[place] = record.offset
+        newest[record.topic, record.partition] = record.offset
         yield record
 
 

@@ -95,9 +95,9 @@ def replay_rows(
 
 
 def _runs(stream: Iterable[Record], longest: int) -> Iterator[list[Record]]:
-    """The stream in runs of one partition each; short ones first, as progress is told after each.
+    """The stream in runs of one partition each; short ones first, since progress is reported after each.
 
-    Of one partition without delay: 1, 2, 4, 8 ... rows have been replayed after them.
+    With one partition and no delay, 1, 2, 4, 8 ... rows have been replayed after them.
     """
     done = 0
     for _, same in groupby(stream, attrgetter("partition")):

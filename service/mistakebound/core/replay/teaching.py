@@ -14,13 +14,14 @@ from typing import NamedTuple
 
 import numpy as np
 
-from mistakebound.core.learners.elimination import CLASSES, Elimination
+from mistakebound.core.learners.elimination import Elimination
+from mistakebound.settings import LearnerSettings
 
 Example = tuple[bool, ...]
 
 
 class BadConcept(ValueError):
-    """The text is no conjunction over these variables; it says why."""
+    """The text is not a conjunction over these variables; the message says why."""
 
 
 class Shown(NamedTuple):
@@ -32,7 +33,7 @@ class Shown(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Conjunction:
-    """All of `literals` are true; of none, it is true of everything."""
+    """True where all of `literals` are; without literals, true of everything."""
 
     literals: frozenset[int]
     variables: int
@@ -57,10 +58,10 @@ def parsed(text: str, variables: int) -> Conjunction:
     for part in () if text.strip() == "true" else text.split(" and "):
         *negation, name = part.split() or ("",)
         if negation not in ([], ["not"]) or name[:1] != "x" or not name[1:].isdecimal():
-            raise BadConcept(f"{part.strip()!r} is no literal: write x2 and x3 and not x5")
+            raise BadConcept(f"{part.strip()!r} is not a literal: write x2 and x3 and not x5")
         number = int(name[1:])
         if not 1 <= number <= variables:
-            raise BadConcept(f"{name} is none of the variables x1 to x{variables}")
+            raise BadConcept(f"{name} is not one of the variables x1 to x{variables}")
         literals.add(-number if negation else number)
     for one in sorted(literals):
         if -one in literals:
@@ -120,9 +121,7 @@ def lesson_plan(concept: Conjunction, *, monotone: bool) -> Iterator[Shown]:
 def from_teacher(shown: Iterable[Shown], variables: int, *, monotone: bool) -> Lesson:
     """Keep the literals true in every positive example; a negative one that denies a single literal of
     these proves it necessary."""
-    seen = tuple(shown)
-    numbers = range(1, variables + 1)
-    literals = set(numbers) if monotone else {*numbers, *(-number for number in numbers)}
+    seen, literals = tuple(shown), _all_literals(variables, monotone)
     for one in seen:
         if one.positive:
             literals = {literal for literal in literals if _true(literal, one.example)}
@@ -152,9 +151,9 @@ def from_nature(
     No more are taken once the hypothesis is `target`, which only a bystander can know.
     """
     names = [f"x{number}" for number in range(1, variables + 1)]
-    learner = Elimination(CLASSES["monotone-conjunctions" if monotone else "conjunctions"], names, 1)
-    numbers = range(1, variables + 1)
-    literals = frozenset(numbers if monotone else (*numbers, *(-number for number in numbers)))
+    concepts = "monotone-conjunctions" if monotone else "conjunctions"
+    learner = Elimination(LearnerSettings(concepts=concepts, variables=tuple(names)), 1)
+    literals = frozenset(_all_literals(variables, monotone))
     seen: list[Shown] = []
     mistakes = 0
     for one in shown:
@@ -163,7 +162,7 @@ def from_nature(
         mistakes += predicted is not one.positive
         seen.append(one)
         if must:
-            learner.fold(0, x, one.positive)
+            learner.fold(0, x, one.positive, 0, predicted)
             literals = frozenset(map(_literal, learner.weights()))
         if target is not None and literals == target.literals:
             break
@@ -183,6 +182,11 @@ def _flipped(example: Sequence[bool], *numbers: int) -> Example:
     for number in numbers:
         flipped[number - 1] = not flipped[number - 1]
     return tuple(flipped)
+
+
+def _all_literals(variables: int, monotone: bool) -> set[int]:
+    numbers = range(1, variables + 1)
+    return set(numbers) if monotone else {*numbers, *(-number for number in numbers)}
 
 
 def _true(literal: int, example: Example) -> bool:

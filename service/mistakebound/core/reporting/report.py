@@ -1,4 +1,4 @@
-"""What a stream came to: the report of `replay`, `demo` and `status`, alike to the byte for alike logs."""
+"""The report of `replay`, `demo` and `status` on a stream: equal logs give equal bytes."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
@@ -81,7 +81,7 @@ class Report:
 
     def to_json(self) -> bytes:
         """The same report, the same bytes."""
-        return msgspec.json.format(msgspec.json.encode(asdict(self)), indent=2) + b"\n"
+        return msgspec.json.format(msgspec.json.encode(self.as_dict()), indent=2) + b"\n"
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +100,7 @@ def report(
     bounds: tuple[Bound, ...] = (),
     margin_upper_bound: float | None = None,
 ) -> Report:
-    """Add the partitions up."""
+    """The partitions added up."""
     counted = list(partitions)
     labelled = sum(one.life.judged for one in counted)
     mistakes = sum(one.life.mistakes for one in counted)
@@ -126,7 +126,7 @@ def report(
 
 
 def rate(part: int, whole: int) -> float:
-    """part/whole, 0 where there is no whole."""
+    """part/whole; 0 if the whole is 0."""
     return part / whole if whole else 0.0
 
 

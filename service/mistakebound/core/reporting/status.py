@@ -1,4 +1,4 @@
-"""How the work stands: what `status --json` prints and a worker's `/api/status` answers, defined once.
+"""How far the work is: what `status --json` prints and a worker's `/api/status` answers, defined once.
 
 A report, and how far the inputs are ahead of it. `worker` is what only a running worker knows; `status`,
 which reads the log and asks no worker, leaves it out. New fields may come; none changes its meaning.
@@ -152,7 +152,7 @@ class WorkerStatus:
     partitions: tuple[PartitionStatus, ...]
     max_delay_seconds: float | None
     checkpoint: CheckpointStatus | None
-    """None where there are none."""
+    """None if checkpoints are off."""
     hypothesis: Hypothesis | None
     no_bound: str | None
     """Why there is no bound, and what to do; None where there is one."""
@@ -181,14 +181,11 @@ class Status(Report):
 
 
 def status(
-    report: Report,
-    lag: Mapping[int, Behind],
-    epoch: EpochStatus | None,
-    worker: WorkerStatus | None = None,
+    report: Report, lag: Mapping[int, Behind], epoch: EpochStatus | None, worker: WorkerStatus | None = None
 ) -> Status:
-    """Put it together."""
-    told: dict[str, Any] = {field.name: getattr(report, field.name) for field in fields(report)}
-    return Status(**told, lag={str(p): both for p, both in lag.items()}, epoch=epoch, worker=worker)
+    """A report with what `status` adds to it."""
+    reported: dict[str, Any] = {field.name: getattr(report, field.name) for field in fields(report)}
+    return Status(**reported, lag={str(p): both for p, both in lag.items()}, epoch=epoch, worker=worker)
 
 
 def epoch_status(epoch: Epoch, before: Epoch | None) -> EpochStatus:

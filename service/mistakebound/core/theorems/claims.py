@@ -1,4 +1,4 @@
-"""Which theorems speak of a run, and what they say of it: from a model and the counts of its epoch.
+"""Which theorems speak of a run, what they say of it, or why none does: from a model and the counts of its epoch.
 
 Counts are those of the epoch, and so is every number that a bound needs: R, the versions that decided, the
 examples that waited. All of them come from the log, so a restart changes none. What a bound assumes about
@@ -6,13 +6,14 @@ the data is what its user declared (`learner.gamma`, `learner.relevant`); that a
 that this is not so. The certificate assumes nothing. Which theorem a learner has is said on its page.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 from math import isfinite
 from typing import Literal
 
 from mistakebound.core import bounds
 from mistakebound.core.learners.claim import Claim, Run
+from mistakebound.core.messages.inputs import declared
 from mistakebound.core.messages.tallies import Tally
 from mistakebound.core.model.model import Model
 
@@ -31,16 +32,15 @@ class Bound:
     of: Literal["updates", "mistakes"]
     """What is counted: of the present epoch; mistakes on published predictions."""
     assumes: str
-    """Its numbers: what was declared of the data, and what was observed."""
+    """The numbers it rests on: what was declared of the data, and what was observed."""
 
 
 def claims(model: Model, tallies: Iterable[Tally]) -> tuple[Bound, ...]:
     """Every bound that speaks of this epoch: of all its updates, and of the mistakes in these tallies.
 
-    `tallies` are the epoch's, of all partitions or of those at hand. There is none where nothing was
-    declared, where the epoch started from another one's rows, once a window has left updates out (each theorem
-    counts all of them against one theta that holds all), or while some updates are still to come of a model that
-    has already decided others.
+    `tallies` are the epoch's, of all partitions or of those at hand. Nothing is claimed without a declaration, in an
+    epoch that started from another one's rows, once a window has left updates out (each theorem counts all updates
+    against one theta that holds them all), or while updates are missing that a deciding model already had.
     """
     missing, settings = model.missing, model.settings.learner
     if model.based or missing is None or (model.window is not None and model.window.forgot):
@@ -68,6 +68,20 @@ def _bound(claim: Claim, of: Literal["updates", "mistakes"], value: float, count
     return Bound(claim.theorem, value, count, count <= value * ROUNDING, of, assumes)
 
 
+def why_none(model: Model) -> str:
+    """Why `claims` says nothing of this model: the first reason that holds, and what to do about it."""
+    if model.based:
+        return "This epoch started from what another one had learned; no theorem speaks of that."
+    if model.missing is None:
+        return "Updates by other workers are still to come; the bound returns with them."
+    undeclared = model.kind.undeclared(model.settings.learner)
+    if undeclared is not None:
+        return undeclared
+    if not declared(model.settings.labels):
+        return "Classes are open; no theorem speaks of classes that are not known beforehand."
+    return "The learner's theorem does not hold for these settings, or not for these data."
+
+
 def certificate(model: Model) -> float | None:
     """No separator of length 1 in the learner's own space has a larger margin on the updates that count.
 
@@ -79,16 +93,18 @@ def certificate(model: Model) -> float | None:
     updates = sum(model.updates if model.window is None else model.window.counting())
     if model.based or not updates:
         return None
-    settings, own_norm = model.settings.learner, model.kind.own_norm
-    if own_norm is not None:
-        return _margin(own_norm(settings, model.learner), updates)
-    return _margin(_norm(model, model.learner.theta()), updates)
+    settings, kind, length = model.settings.learner, model.kind, None
+    if kind.own_norm is not None:
+        length = kind.own_norm(settings, model.learner)
+    elif kind.norm is not None:
+        length = kind.norm(settings, model.learner.theta())
+    return _margin(length, updates)
 
 
 def window_certificate(model: Model) -> float | None:
     """The same on the newest `WINDOW` updates of each partition alone, so that old ones do not hide a drift.
 
-    Each partition's updates are folded from zero in its log's order and the partitions summed in order:
+    Each partition's updates are folded from zero in its log's order, and the partitions summed in order:
     subtracting what left the window would round differently. None also for kernels and many classes.
     """
     if model.based or not len(model.recent) or model.kind.norm is None:
@@ -101,13 +117,7 @@ def window_certificate(model: Model) -> float | None:
                 block[name] = block.get(name, 0.0) + mistake.sign * value
         for name, value in block.items():
             sums[name] = sums.get(name, 0.0) + value
-    return _margin(_norm(model, sums), len(model.recent))
-
-
-def _norm(model: Model, theta: Mapping[str, float]) -> float | None:
-    """Length of a sum of updates in the norm of the learner's theorem; None where none is known."""
-    norm = model.kind.norm
-    return None if norm is None else norm(model.settings.learner, theta)
+    return _margin(model.kind.norm(model.settings.learner, sums), len(model.recent))
 
 
 def _margin(length: float | None, updates: int) -> float | None:
@@ -115,6 +125,6 @@ def _margin(length: float | None, updates: int) -> float | None:
 
 
 def concepts_left(model: Model) -> int | None:
-    """Size of the version space; None where there is none."""
+    """Size of the version space; None for a learner without one."""
     count = model.kind.concepts_left
     return None if count is None else count(model.learner)

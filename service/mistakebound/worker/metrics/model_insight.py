@@ -15,9 +15,15 @@ from mistakebound.core.model.model import Model
 from mistakebound.core.reporting.report import ModelSummary
 from mistakebound.core.reporting.status import Hypothesis, Weight
 from mistakebound.core.step.state import State
-from mistakebound.core.theorems.claims import Bound, certificate, claims, concepts_left, window_certificate
-from mistakebound.core.theorems.why_none import why_none
 from mistakebound.worker.events import Event, Settled, StateDropped
+from mistakebound.core.theorems.claims import (
+    Bound,
+    certificate,
+    claims,
+    concepts_left,
+    why_none,
+    window_certificate,
+)
 from mistakebound.worker.metrics.metrics import Metrics
 
 EVERY_S = 2.0

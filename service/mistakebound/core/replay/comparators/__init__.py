@@ -4,7 +4,7 @@ Each online rule predicts an example before it sees its label, at zero delay. Th
 all labels beforehand: what the learner lost more than it is the regret. Two classes only.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -62,7 +62,11 @@ def compare(judged: Iterable[Judged]) -> Comparison:
     seen = list(judged)
     labels = [one.positive for one in seen]
     learner = losses(labels, [one.score for one in seen], [one.predicted for one in seen])
-    best, missing = _best(seen)
+    best, missing = None, None
+    try:
+        best = best_separator([(one.x, one.positive) for one in seen])
+    except NoSeparator as reason:
+        missing = str(reason)
     return Comparison(
         learner,
         majority=losses(labels, majority(labels)),
@@ -75,10 +79,3 @@ def compare(judged: Iterable[Judged]) -> Comparison:
         if best is None
         else Regret(learner.mistakes - best.losses.mistakes, learner.hinge - best.losses.hinge),
     )
-
-
-def _best(seen: Sequence[Judged]) -> tuple[Separator | None, str | None]:
-    try:
-        return best_separator([(one.x, one.positive) for one in seen]), None
-    except NoSeparator as reason:
-        return None, str(reason)

@@ -45,5 +45,5 @@ def softplus(value: float) -> float:
 
 
 def rounded(value: float, digits: int = 12) -> float:
-    """To so many significant digits, and finite: the same text on every machine."""
+    """Rounded to `digits` significant digits, and finite: the same text on every machine."""
     return float(f"{saturate(value):.{digits}g}")

@@ -73,25 +73,18 @@ def best_separator(examples: Sequence[tuple[Features, bool]]) -> Separator:
     if not isfinite(size):
         raise NoSeparator("the examples are too long for the best separator; scale the features")
     rows /= size
-    weights = _fewest_hinge(rows, optimize, sparse)
-    widest = None
-    if float(np.maximum(0.0, 1.0 - rows @ weights).sum()) <= _HINGE_NONE * len(examples):
-        widest = _widest(rows, optimize)
-    if widest is not None:
+    weights, margin, margin_at_most = _fewest_hinge(rows, optimize, sparse), None, None
+    separated = float(np.maximum(0.0, 1.0 - rows @ weights).sum()) <= _HINGE_NONE * len(examples)
+    if separated and (widest := _widest(rows, optimize)) is not None:
         weights, at_least, at_most = widest
-        margins: tuple[float | None, float | None] = (
-            rounded(at_least * size, DIGITS),
-            rounded(at_most * size, DIGITS),
-        )
-    else:
-        margins = (None, None)
+        margin, margin_at_most = rounded(at_least * size, DIGITS), rounded(at_most * size, DIGITS)
     products = rows @ weights
     labels = [positive for _, positive in examples]
     scores = [
         rounded(float(product) if positive else -float(product), DIGITS)
         for product, positive in zip(products, labels, strict=True)
     ]
-    return Separator(widest is not None, *margins, losses(labels, scores))
+    return Separator(margin is not None, margin, margin_at_most, losses(labels, scores))
 
 
 def _fewest_hinge(rows: Matrix, optimize: Any, sparse: Any) -> Matrix:
