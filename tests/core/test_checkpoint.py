@@ -141,7 +141,7 @@ def test_another_format_is_refused() -> None:
 
 @pytest.mark.parametrize("content", [b"", b"\x80", b"\xc1", b"not a checkpoint", b"\x93\x01\x02\x03"])
 def test_what_is_no_checkpoint_is_refused(content: bytes) -> None:
-    """Whatever else a file may hold."""
+    """Whatever the file holds instead."""
     with pytest.raises(BadSnapshot, match="the content is no checkpoint of this version"):
         decode_checkpoint(content)
 
@@ -156,7 +156,7 @@ def test_a_checkpoint_made_with_other_settings_than_its_epoch_has_is_refused() -
 
 
 def test_a_truncated_checkpoint_is_refused() -> None:
-    """At every length but the whole."""
+    """At every length short of the whole."""
     content = encode_checkpoint(made())
     for length in range(0, len(content), 7):
         with pytest.raises(BadSnapshot):
