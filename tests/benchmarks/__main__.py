@@ -7,7 +7,7 @@
     python -m tests.benchmarks offline        replay beside River, scikit-learn, Vowpal Wabbit; recovery
 
 Each of these is a program of its own: python -m tests.benchmarks.latency, .growth, .takeover, .scale.
-What contenders need beside the extra `test` is installed when it is first needed, apart and pinned.
+What contenders need beyond the extra `test` is installed when it is first needed: pinned, in environments of its own.
 """
 
 import argparse
@@ -61,7 +61,7 @@ def main() -> int:
     )
     with _broker(given.bootstrap) as bootstrap:
         if given.what == "workloads":
-            print("\n" + workloads.table(bootstrap, work, rounds, told=_tell))
+            print("\n" + workloads.table(bootstrap, work, rounds, report=_tell))
             return 0
         contenders, ours, goals = COMPARED[given.what]
         found = throughput.interleaved(_chosen(contenders, work, given.only), bootstrap, work, rounds)

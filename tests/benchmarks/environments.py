@@ -1,5 +1,6 @@
-"""What contenders run in: environments whose requirements do not go with ours, pinned, and ours, compiled. Made once, in
-the user's cache."""
+"""What contenders run in: pinned environments, since their requirements conflict with ours; and ours, compiled.
+
+Made once, in the user's cache."""
 
 import hashlib
 import os
@@ -46,7 +47,7 @@ def compiled_checkout() -> Path:
 
 
 def _made_once(name: str, content: bytes, make: Callable[[Path], None]) -> Path:
-    """The folder in the user's cache for what is made of this content; what was half made is made anew."""
+    """The folder in the user's cache for what is made of this content; one that was left unfinished is made anew."""
     cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "mistakebound"
     digest = hashlib.sha256(sys.version.encode() + content).hexdigest()[:12]
     folder = cache / f"{name}-{digest}"

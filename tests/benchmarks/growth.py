@@ -1,10 +1,10 @@
-"""What more costs: CPU of the core step and memory, with ever more known features, waiting examples and updates.
+"""What growth costs: CPU of the core step and memory, as known features, waiting examples and updates grow.
 
     python -m tests.benchmarks.growth [--sizes 10000,100000,1000000] [--rounds 15] [--learner perceptron]
 
-No broker. A process holds each size; they take turns with chunks of 4,000 examples and their labels, ten
-named features each: once drawn alike from all that are known, which is the worst for the processor's
-caches, once skewed, each by 1/its rank, as words are. Takes about five minutes.
+No broker. A process holds each size; they alternate with chunks of 4,000 examples and their labels, ten
+named features each: once drawn evenly from all that are known, which is the worst case for the processor's
+caches, and once skewed, each with probability 1/rank, as words are. Takes about five minutes.
 """
 
 import argparse
@@ -130,11 +130,11 @@ def _memory(kind: str, found: dict[int, Measured]) -> str:
     sizes, resident = list(found), [each.resident for each in found.values()]
     slope, start = statistics.linear_regression(sizes, resident)
     off = max(abs(start + slope * size - each) for size, each in zip(sizes, resident, strict=True))
-    told = f"memory: {slope:.1f} bytes per {KINDS[kind]}, at most {off / MIB:.1f} MiB off the line"
+    text = f"memory: {slope:.1f} bytes per {KINDS[kind]}, at most {off / MIB:.1f} MiB off the line"
     if kind == "waiting":
         record = found[max(sizes)].record_bytes
-        told += f"; its record has {record:.0f} bytes, goal: at most {most_waiting_bytes(record):.0f}"
-    return told
+        text += f"; its record has {record:.0f} bytes, goal: at most {most_waiting_bytes(record):.0f}"
+    return text
 
 
 def _loss(found: dict[int, Measured]) -> str:

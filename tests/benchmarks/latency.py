@@ -5,8 +5,8 @@
 Each round measures, one after the other: transactions of one record of the same client, without and with
 offsets, on an idle broker; then each rate, with a worker and topics of its own, examples and labels sent by
 a process of its own. The same reader sees them all. A bare transaction is timed from before it begins; an
-example from when the broker appended it, in whole ms, rounded down: what its sender held back to fill a batch
-is not the worker's. What comes in the first two seconds is not counted. Takes about a minute a round.
+example from when the broker appended it, in whole ms, rounded down: the time for which its sender held it back to fill a batch
+is not counted. What comes in the first two seconds is not counted. Takes about a minute a round.
 """
 
 import argparse
@@ -43,8 +43,8 @@ GOALS = (1.5, 3.0)
 """At 1,000 examples a second, p50 and p99 of ours in those of a bare transaction."""
 
 
-class Told(msgspec.Struct):
-    """All that is needed of a record."""
+class Named(msgspec.Struct):
+    """All that is needed of a record's value."""
 
     id: str
     source: int = -1
@@ -96,7 +96,7 @@ def main() -> None:
     )
 
 
-_told = msgspec.json.Decoder(Told).decode
+_read = msgspec.json.Decoder(Named).decode
 BARE = "a bare transaction of one record"
 WITH_OFFSETS = "the same with offsets"
 
@@ -115,7 +115,7 @@ def _bare(bootstrap: str) -> dict[str, Latency]:
     seen = _watch(bootstrap, topic, 1, "bare", transactions, 2 * (WARM_UP + TRANSACTIONS))
     kinds: dict[str, list[float]] = {}
     for each in seen:
-        kind, _, began_ns = _told(each.value).id.rpartition("-")
+        kind, _, began_ns = _read(each.value).id.rpartition("-")
         kinds.setdefault(kind, []).append((each.ns - int(began_ns)) / 1e6)
     return {BARE: Latency.of(kinds["plain"]), WITH_OFFSETS: Latency.of(kinds["offsets"])}
 
@@ -148,12 +148,12 @@ def _ours(bootstrap: str, home: Path, rate: int, seconds: int) -> Latency:
             }
     finally:
         children.kill()
-    found = [(_told(each.value), each) for each in seen]
+    found = [(_read(each.value), each) for each in seen]
     return Latency.of(
         [
-            each.ms - arrived_ms[each.partition, told.source]
-            for told, each in found
-            if int(told.id) >= SETTLING_S * rate
+            each.ms - arrived_ms[each.partition, named.source]
+            for named, each in found
+            if int(named.id) >= SETTLING_S * rate
         ]
     )
 

@@ -1,4 +1,4 @@
-"""What a process holds."""
+"""How much memory a process holds."""
 
 from pathlib import Path
 
@@ -12,5 +12,5 @@ def resident_bytes(pid: int) -> int:
 
 
 def most_waiting_bytes(record_bytes: float) -> float:
-    """The goal: what one waiting example may take, whose record has so many bytes."""
+    """The goal: bytes that one waiting example may take, from those of its record."""
     return 1.5 * record_bytes + 200

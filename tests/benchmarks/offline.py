@@ -45,7 +45,7 @@ def table(rounds: int) -> str:
 
 
 def replays(features: int, rows: int, rounds: int) -> str:
-    """Rows of the table, in us a labelled row; parsing is part of it on all sides. Interleaved."""
+    """Rows of the table, in us a labelled row; every row includes parsing. Interleaved."""
     lines = [
         encode({"id": record_id, "features": x, "label": label})
         for record_id, x, label in labelled(Workload(rows, features))
@@ -83,15 +83,15 @@ def replays(features: int, rows: int, rounds: int) -> str:
             took[name], mistakes[name] = took_s, count
         for name, seconds_spent in took.items():
             spent.setdefault(name, []).append(seconds_spent)
-    told = []
+    rows_of_table = []
     for name, seconds in spent.items():
         each = [one / rows * 1e6 for one in seconds]
         faster = [other / one for one, other in zip(spent[OURS], seconds, strict=True)]
-        told.append(
+        rows_of_table.append(
             f"| {name}, {features:,} features | {median(each):.1f} | {min(each):.1f} to {max(each):.1f} "
             f"| {mistakes[name] / rows:.1%} | {median(faster):.2f} | {min(faster):.2f} to {max(faster):.2f} |"
         )
-    return "\n".join(told)
+    return "\n".join(rows_of_table)
 
 
 def recovery(rows: int, rounds: int) -> str:

@@ -2,8 +2,8 @@
 
     python -m tests.benchmarks.scale [--records 40000] [--rounds 3] [--processes 1,2,4]
 
-All processes of a run share one group and one stream of four partitions, written beforehand; ours follow
-each other's updates besides. Measured from the outside, on the group's committed offsets, between a tenth
+All processes of a run share one group and one stream of four partitions, written beforehand; ours also
+follow each other's updates. Measured from the outside, on the group's committed offsets, between a tenth
 of the stream and its end, so that starting and joining are not in it.
 """
 

@@ -2,11 +2,11 @@
 
     python -m tests.benchmarks.takeover [--spans 100000,1000000] [--updates 1000000] [--repeats 3]
 
-Span: examples predicted since the mark of the committed position, all still waiting for their labels;
+Span: examples predicted since the recovery point of the committed position, all still waiting for their labels;
 a takeover must hold each of them again. It is measured from the rebalance to the first prediction, once
 from the log alone and once from a checkpoint. A worker that starts late must fold every update of the
 others first: it is measured from the start of its process to its assignment. The ratio in each table
-is to reading the same records with the bare client in the same run.
+compares it with reading the same records with the bare client in the same run.
 """
 
 import argparse
@@ -53,7 +53,7 @@ def examples(count: int, first: int, seed: int = 1) -> Iterator[Outgoing]:
 
 
 def labels(count: int, first: int) -> Iterator[Outgoing]:
-    """A label for each of those examples, true and false in turn."""
+    """A label for each of those examples, alternately true and false."""
     for number in range(first, first + count):
         record_id = f"example-{number}"
         value = f'{{"id":"{record_id}","label":{"true" if number % 2 else "false"}}}'.encode()

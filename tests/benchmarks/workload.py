@@ -1,6 +1,6 @@
 """What every contender works on: labelled examples in two topics, the label some examples behind.
 
-This module is read by contenders that run in environments of their own: nothing but the standard library.
+Contenders import this module in environments of their own, so it needs nothing but the standard library.
 """
 
 import json

@@ -1,4 +1,4 @@
-"""One row a workload: ours beside the limit, on features, tokens, hashed names, mistakes and classes."""
+"""One row for each workload: ours beside the limit, on features, tokens, hashed names, mistakes and classes."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -29,8 +29,8 @@ def workloads(plain: Workload) -> dict[str, Workload]:
     }
 
 
-def table(bootstrap: str, plain: Workload, rounds: int, told: Callable[[str], None]) -> str:
-    """Markdown. `told` is given each row once it is measured."""
+def table(bootstrap: str, plain: Workload, rounds: int, report: Callable[[str], None]) -> str:
+    """Markdown. `report` gets each row as soon as it is measured."""
     lines = [
         "| workload | examples | bytes each | mistakes | ours, labelled examples/s | spread "
         "| limit | ours / limit | spread | ours, CPU us/example |",
@@ -39,7 +39,7 @@ def table(bootstrap: str, plain: Workload, rounds: int, told: Callable[[str], No
     for name, given in workloads(plain).items():
         work = replace(given, records=min(given.records, MOST_FEATURES // given.features))
         lines.append(_row(name, bootstrap, work, rounds))
-        told(lines[-1])
+        report(lines[-1])
     return "\n".join(lines)
 
 

@@ -2,7 +2,7 @@
 
     python -m tests.compiled FOLDER
 
-copies the project into a new folder and compiles it there. All that is run in that folder then, tests, faults and
+copies the project into a new folder and compiles it there. Whatever is then run in that folder, tests, faults and
 benchmarks, runs the compiled worker. A C compiler is needed.
 """
 

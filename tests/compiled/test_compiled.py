@@ -26,7 +26,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def ran(folder: Path, *arguments: str) -> str:
-    """What a Python program of that checkout prints. Fails with what it said, where it fails."""
+    """What a Python program of that checkout prints. If it fails, so does this, with its output."""
     there = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST_")}
     done = subprocess.run(
         [sys.executable, *arguments],
@@ -67,7 +67,7 @@ def test_the_core_passes_its_tests(folder: Path) -> None:
 
 @pytest.mark.kafka
 def test_the_compiled_client_fails_as_the_interpreted_one(folder: Path) -> None:
-    """What its library raises is caught, and told in the same words."""
+    """What its library raises is caught, and reported in the same words."""
     ran(folder, "-m", "pytest", "-q", "-p", "no:cacheprovider", "tests/log/kafka/test_confluent.py")
 
 

@@ -156,7 +156,7 @@ def test_a_checkpoint_made_with_other_settings_than_its_epoch_has_is_refused() -
 
 
 def test_a_truncated_checkpoint_is_refused() -> None:
-    """At every length but the whole."""
+    """At every length short of the whole."""
     content = encode_checkpoint(made())
     for length in range(0, len(content), 7):
         with pytest.raises(BadSnapshot):

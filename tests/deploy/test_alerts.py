@@ -105,7 +105,7 @@ def test_an_alert_says_what_is_wrong_and_what_to_do(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", alerts())
-def test_an_alert_has_fired_in_a_test_and_been_quiet_in_one(name: str) -> None:
+def test_an_alert_has_fired_in_a_test_and_not_fired_in_one(name: str) -> None:
     """Both cases are among promtool's unit tests."""
     cases = [case for test in TESTS for case in test.get("alert_rule_test", ()) if case["alertname"] == name]
 

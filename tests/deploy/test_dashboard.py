@@ -126,7 +126,7 @@ def test_every_metric_of_a_worker_is_on_the_dashboard() -> None:
 
 
 def test_labels_in_legends_and_groups_are_on_the_page() -> None:
-    """Else they are empty for ever."""
+    """Otherwise they would stay empty."""
     known = set().union(*worker_page().values()) | {"job", "instance"}
     for each in panels():
         for query in each.queries:

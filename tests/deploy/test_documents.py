@@ -34,12 +34,6 @@ from tests.worker.support.events import assigned
 from tests.worker.support.working import opened, stream
 
 PACKAGE = ROOT / "service" / "mistakebound"
-AWAITED = frozenset(
-    {
-        "core/ledger/label_outcomes.py",
-    }
-)
-"""Paths that the page on development names before they are there."""
 USERS_FILES = frozenset({"mistakebound.toml"})
 each_page = pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 TOML = """\
@@ -285,7 +279,7 @@ def test_files_that_are_named_are_there(page: Path) -> None:
     """Each path in code: from the top of the project, or from that of the package."""
     for name in re.findall(r"`((?:\w+/)+(?:\w[\w.-]*)?|\w+\.(?:py|md|toml))`", text_of(page)):
         places = (ROOT / name, PACKAGE / name)
-        assert any(place.exists() for place in places) or name in AWAITED or name in USERS_FILES, name
+        assert any(place.exists() for place in places) or name in USERS_FILES, name
 
 
 def test_every_folder_has_a_line_in_the_tree() -> None:

@@ -29,7 +29,7 @@ BAR: Mapping[str, tuple[str, ...]] = {
     "B9": ("test_soak.py",),
     "B10": ("test_scaling.py",),
 }
-"""What the service must stand, and the tests for it in this folder."""
+"""What the service must withstand, and the tests of it in this folder."""
 
 
 def main() -> int:

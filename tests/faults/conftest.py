@@ -62,7 +62,7 @@ def by_each_client(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPat
 
 @pytest.fixture(params=["sqlite", pytest.param("kafka", marks=pytest.mark.kafka)])
 def deploy(request: pytest.FixtureRequest) -> Deploy:
-    """On each log in turn."""
+    """On each log, one after the other."""
     made: Deploy = request.getfixturevalue(f"on_{request.param}")
     return made
 

@@ -3,8 +3,9 @@
     python -m tests.faults.sabotage [NAME ...] [--seed N] [--tries N] [--sure]
 
 Each guard is one replacement in a copy of the source, in a temporary folder; then one test runs there, its
-child processes included. A guard whose absence goes unnoticed is printed as NOT noticed and the exit code is
-1. When a process dies is chance, so a test may be given several tries. `--sure` first runs every test on an unbroken copy, where it must pass.
+child processes included. A guard whose absence goes unnoticed is printed as NOT noticed, and the exit code is
+1. The moment at which a process dies is chance, so a test may be given several tries. `--sure` first runs
+every test on an unbroken copy, where it must pass.
 """
 
 import argparse
@@ -78,7 +79,7 @@ GUARDS: Mapping[str, Guard] = {
         "    if False:",
         KILLED,
     ),
-    "B1 a rebuild reads from the marks": Guard(
+    "B1 a rebuild reads from the recovery point": Guard(
         "service/mistakebound/worker/assignment.py",
         'log.read("predictions", partition, recovery_point.predictions)',
         'log.read("predictions", partition, log.high_watermark("predictions", partition))',
@@ -367,10 +368,10 @@ def _run(copy: Path, test: str, seed: str | None) -> tuple[int, str, float]:
         timeout=RUN_S,
         check=False,
     )
-    return run.returncode, _told(run.stdout) or run.stderr[-LINE:], time.monotonic() - began
+    return run.returncode, _summary(run.stdout) or run.stderr[-LINE:], time.monotonic() - began
 
 
-def _told(output: str) -> str:
+def _summary(output: str) -> str:
     """The failure's first line, and the last words of the worker that it tells of."""
     said = [each for each in re.findall(r"^E +(\S.*)$", output, re.MULTILINE) if not each.startswith("+ ")]
     if not said:

@@ -149,5 +149,5 @@ def test_a_worker_that_cannot_drain_ends_within_its_limit(away: Away) -> None:
 
 
 def test_a_second_signal_ends_a_worker_that_cannot_drain(away: Away) -> None:
-    """At once, whatever hangs."""
+    """It ends at once, whatever hangs."""
     assert away.interrupted.code == INTERRUPTED, away.interrupted.last_words()

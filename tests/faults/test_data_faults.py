@@ -47,7 +47,7 @@ def worked(kafka_bootstrap: str) -> Iterator[Worked]:
 
 
 def test_what_nobody_can_read_is_set_aside_with_the_reason(worked: Worked) -> None:
-    """Poison pills, tombstones, frames and what is too large: in the dead letters, and what follows is done."""
+    """Poison pills, tombstones, frames and oversize records become dead letters, and the records after them are handled."""
     dead = worked.came.dead
     assert {name: worked.came.reason(name) for name in dead} == {
         "not UTF-8": "not-json",

@@ -1,4 +1,4 @@
-"""The demo goes on where it was killed, on the same file, and ends with the numbers of one whole pass."""
+"""The demo goes on where it was killed, on the same file, and ends with the numbers of an uninterrupted run."""
 
 import json
 import time

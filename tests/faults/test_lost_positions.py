@@ -1,4 +1,4 @@
-"""What is gone from a real broker: the worker refuses (exit code 5) with the remedy, and writes nothing.
+"""Data gone from a real broker: the worker refuses (exit code 5) with the remedy, and writes nothing.
 
 Going on would predict an example twice, or skip one. On sqlite: `tests/worker/test_assignment.py`.
 """
@@ -30,7 +30,7 @@ EXAMPLES = 20
 
 @dataclass(frozen=True)
 class Place:
-    """A log whose inputs a worker has worked off, and an operator who may do anything to it."""
+    """A log whose inputs a worker has processed, and an operator who may do anything to it."""
 
     settings: Settings
     log: KafkaLog
@@ -108,7 +108,7 @@ def more(place: Place) -> None:
 
 
 def test_expired_offsets_are_refused_until_told_to_resume(place: Place) -> None:
-    """Nothing tells how far the group had come, but the newest outcomes do, on demand."""
+    """Only the newest outcomes say how far the group had come; the worker uses them on demand."""
     place.admin.delete_group_offsets(place.settings.group, [place.at(topic) for topic in INPUTS])
     more(place)
 
@@ -119,7 +119,7 @@ def test_expired_offsets_are_refused_until_told_to_resume(place: Place) -> None:
 
 
 def test_the_offset_of_one_input_alone_is_refused(place: Place) -> None:
-    """The other one was deleted; without both, the newest outcomes tell on demand."""
+    """The other one was deleted; without both, the worker uses the newest outcomes on demand."""
     place.admin.delete_group_offsets(place.settings.group, [place.at("labels")])
 
     assert re.search(r"no position for \S+labels-0 .*delete the other one too", place.refusal())
@@ -131,7 +131,7 @@ def test_the_offset_of_one_input_alone_is_refused(place: Place) -> None:
 
 @pytest.mark.parametrize("offset", [0, 1_000])
 def test_offsets_that_somebody_set_are_refused_until_told_to_resume(place: Place, offset: int) -> None:
-    """Back to the beginning or beyond the end: the marks beside the offsets are gone, the outcomes are not."""
+    """Back to the beginning or beyond the end: the recovery point beside the offsets is gone, the outcomes are not."""
     moved = {place.at(topic): OffsetAndMetadata(offset, "", -1) for topic in INPUTS}
     place.admin.alter_group_offsets(place.settings.group, moved)
     more(place)

@@ -62,18 +62,18 @@ def test_the_rules_are_right_on_a_live_worker_and_loud_when_it_dies(
     names = {rule["record"] for rule in rules() if "record" in rule}
     assert all(any(name in query for query in wanted) for name in names)
 
-    def told() -> dict[str, float | None]:
+    def values() -> dict[str, float | None]:
         return {query: prometheus.value(query) for query in wanted}
 
-    shows(lambda: told() == pytest.approx(wanted, rel=1e-9), f"{wanted} is recorded", worker)
+    shows(lambda: values() == pytest.approx(wanted, rel=1e-9), f"{wanted} is recorded", worker)
     assert "MistakeboundRecordsRejected" not in prometheus.firing(JOB)
 
     place.send([Outgoing("labels", -1, b"key", b"nonsense", (), BEGUN_MS)] * 200)
     shows(lambda: "MistakeboundRecordsRejected" in prometheus.firing(JOB), "it fires", worker)
     evaluated = shows(prometheus.rules, "every rule was evaluated")
     assert {rule["health"] for rule in evaluated} == {"ok"}
-    quiet = {"MistakeboundDown", "MistakeboundStalled", "MistakeboundCheckpointStale"}
-    assert not prometheus.firing(JOB) & quiet
+    unexpected = {"MistakeboundDown", "MistakeboundStalled", "MistakeboundCheckpointStale"}
+    assert not prometheus.firing(JOB) & unexpected
 
     worker.signal(signal.SIGKILL)
     shows(lambda: "MistakeboundDown" in prometheus.firing(JOB), "a dead worker fires")

@@ -1,4 +1,4 @@
-"""The recount is an oracle only if it notices: each test spoils one record of a good log."""
+"""The recount is an oracle only if it notices errors: each test spoils one record of a good log."""
 
 import json
 from collections.abc import Callable, Iterator

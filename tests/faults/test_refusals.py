@@ -1,4 +1,4 @@
-"""A worker that cannot do its work says why, what to do about it, and ends with a code that tells."""
+"""A worker that cannot do its work says why and what to do about it, and ends with the exit code for that."""
 
 import socket
 from collections.abc import Iterator
@@ -17,7 +17,7 @@ NOWHERE = ("--set", "http.address=", "--set", "checkpoint.url=")
 
 
 def refused(children: Children, *arguments: str, code: int, seconds: float = 30) -> str:
-    """What a command said that had to end with this code."""
+    """The messages of a command that must end with this code."""
     child = children.start(*arguments)
     assert child.ends(seconds) == code, child.last_words()
     assert "Traceback" not in child.err(), child.last_words()

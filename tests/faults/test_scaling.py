@@ -56,6 +56,6 @@ def test_one_two_four_and_two_workers_hold_one_model(
 
 
 def trickle(feed: Feed, most: int) -> None:
-    """Send a little, up to `most` of the stream."""
+    """Send a few records, up to `most` of the stream."""
     if feed.sent < most:
         feed.more(PIECE)

@@ -51,7 +51,7 @@ def test_a_signal_ends_the_worker_well_between_two_steps(on_sqlite: Deploy, numb
 def test_a_signal_leaves_no_transaction_open_on_kafka(
     on_kafka: Deploy, kafka_bootstrap: str, prefix: str
 ) -> None:
-    """Nobody has to wait for a time-out: neither readers nor the next worker."""
+    """Neither readers nor the next worker have to wait for a time-out."""
     place = on_kafka(*SETTINGS, SMALL_STEPS)
     stopped_at_work(place, signal.SIGTERM, 1_000)
     assert open_below(kafka_bootstrap, prefix) == {}

@@ -1,4 +1,4 @@
-"""Workers of both Kafka clients in one group: whichever works on a partition, nothing is lost or doubled."""
+"""Workers on both Kafka clients in one group: whichever owns a partition, nothing is lost or doubled."""
 
 import pytest
 

@@ -14,7 +14,7 @@ SLOT_TAKEN = 6
 
 
 def test_of_two_workers_with_one_slot_one_ends(deploy: Deploy) -> None:
-    """Whichever it is, it says that the slot is taken, and each example is predicted once."""
+    """Whichever one ends, it says that the slot is taken, and each example is predicted once."""
     place = deploy(*SETTINGS, "batch.max_records=50")
     records = stream(3_000, chance_of("two workers").randrange(2**32))
     place.send(records[:1_000])

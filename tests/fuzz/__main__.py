@@ -1,4 +1,4 @@
-"""Fuzz for so long: `python -m tests.fuzz --minutes 10 [--seed N] [TARGET ...]`.
+"""Fuzz for a while: `python -m tests.fuzz --minutes 10 [--seed N] [TARGET ...]`.
 
 Each case has a number, from which it can be made again: `--seed N --cases 1 TARGET`. Ends with exit code 1
 at finds, which are printed with their numbers. Memory is bounded: a case that needs more is a find.

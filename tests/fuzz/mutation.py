@@ -33,7 +33,7 @@ RAW: dict[str, bytes] = {
     "@broken": b'"\xff\xfe"',
     "@twice": b'{"a":1,"a":2}',
 }
-"""What JSON text may hold and no value can: named here, put in at the end."""
+"""What JSON text can hold but no Python value: named here, and put into the text at the end."""
 
 
 def mutated(random: Random, good: bytes) -> bytes:

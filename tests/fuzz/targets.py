@@ -1,4 +1,4 @@
-"""What a peer can send, one target for each way in. A target takes a chance and tries one thing.
+"""What a peer can send, with one target for each way in. A target gets a random generator and tries one thing.
 
 It raises nothing where the service did as it promises: went on, or ended with an error that is named for
 it. Whatever else happens is a find.
@@ -138,8 +138,12 @@ def _past(random: Random) -> History:
 def own_records(random: Random) -> None:
     """A record in the worker's own topics that it never wrote: it stops and says so, or goes on."""
     history = _past(random)
-    sides = [side for side, records in history.log.records.items() if records and side[0] in READERS]
-    topic, partition = random.choice(sides)
+    topic_partitions = [
+        topic_partition
+        for topic_partition, records in history.log.records.items()
+        if records and topic_partition[0] in READERS
+    ]
+    topic, partition = random.choice(topic_partitions)
     records = history.log.records[topic, partition]
     place = random.randrange(len(records))
     kept = list(records)
@@ -153,7 +157,7 @@ def own_records(random: Random) -> None:
         history.log.records[topic, partition] = kept
 
 
-def marks(random: Random) -> None:
+def positions(random: Random) -> None:
     """The metadata of the committed offsets, and the offsets, as somebody else may have set them."""
     history = _past(random)
     kept = dict(history.log.positions)
@@ -211,7 +215,7 @@ def _started_again(history: History, random: Random) -> None:
     with contextlib.suppress(BadLog, LogError), capture_logs():
         held = history._take_over(forgotten=random.random() < 0.2)
         merge, drained = history._buffered(held.state, None)
-        for record in [r for side in history.inputs.values() for r in side[:3]]:
+        for record in [r for topic_partition in history.inputs.values() for r in topic_partition[:3]]:
             merge.add([record._replace(offset=record.offset + 10_000)])
         result = step(held.state, merge, drained | set(history.inputs), 1_000)
         if result is not None:
@@ -222,8 +226,10 @@ def audits(random: Random) -> None:
     """A log of which one record was altered, and a checkpoint of it: findings, or an end with a name."""
     history = _past(random)
     lists = of_history(history)
-    topic, partition = random.choice([side for side, records in lists.sides.items() if records])
-    records = lists.sides[topic, partition]
+    topic, partition = random.choice(
+        [topic_partition for topic_partition, records in lists.records.items() if records]
+    )
+    records = lists.records[topic, partition]
     place = random.randrange(len(records))
     altered = records[place]._replace(value=_anything(random, records[place].value or b""))
     if random.random() < 0.3:
@@ -457,7 +463,7 @@ Target = Callable[[Random], None]
 TARGETS: dict[str, Target] = {
     "inputs": inputs,
     "own-records": own_records,
-    "marks": marks,
+    "positions": positions,
     "checkpoints": checkpoints,
     "checkpoint-files": checkpoint_files,
     "audits": audits,

@@ -45,14 +45,14 @@ from mistakebound.settings import LabelSettings, MessageSettings, Settings
 from tests.fuzz.targets import TARGETS, Requests, _history, listening
 from tests.support.tries import tried
 
-COUNTS = {"inputs": 60, "own-records": 60, "marks": 30, "checkpoints": 60, "replays": 10, "commands": 8}
+COUNTS = {"inputs": 60, "own-records": 60, "positions": 30, "checkpoints": 60, "replays": 10, "commands": 8}
 """Cases of each target; of the rest, as many as this."""
 REST = 60
 
 
 @pytest.mark.parametrize("name", TARGETS)
 def test_whatever_a_peer_sends_ends_with_a_name(name: str) -> None:
-    """An outcome, a dead letter, or an error that says what is wrong; and the stream goes on."""
+    """It ends as an outcome, a dead letter, or an error that says what is wrong; and the stream goes on."""
     _some(TARGETS[name], COUNTS.get(name, REST))
 
 
@@ -159,7 +159,7 @@ def test_a_checkpoint_with_a_partition_that_the_log_has_not_is_refused() -> None
 
 
 def test_a_checkpoint_whose_rows_hold_an_infinite_count_is_refused() -> None:
-    """No integer is that large."""
+    """An infinite count is no integer."""
     model = Fold(Settings.model_validate({"learner": {"kind": "perceptron"}}), 1).model
     with pytest.raises(BadSnapshot, match="its state is not that of perceptron"):
         model.restore(msgspec.structs.replace(model.snapshot(), recent=[[[1.0, [], float("inf")]]]))
@@ -171,7 +171,7 @@ def test_the_audit_tells_of_features_that_are_no_text() -> None:
 
 
 @pytest.mark.parametrize("metadata", ["", "{", "\udcff", '{"p":0,"o":0,"s":"x"}', "[" * 5_000])
-def test_metadata_that_holds_no_marks_is_refused(metadata: str) -> None:
+def test_metadata_that_holds_no_recovery_point_is_refused(metadata: str) -> None:
     """Also where it is no text at all."""
     with pytest.raises(BadLog, match="holds no recovery point"):
         read_recovery_point(Position(0, 0, metadata))
@@ -215,7 +215,7 @@ def test_deep_nesting_in_a_data_file_is_no_number(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("where", ["file", "flag", "environment"])
-def test_deep_nesting_in_the_settings_is_a_problem_told(tmp_path: Path, where: str) -> None:
+def test_deep_nesting_in_the_settings_is_reported(tmp_path: Path, where: str) -> None:
     """In the file, in a flag and in a variable."""
     file = tmp_path / "mistakebound.toml"
     deep = DEEP.decode()
@@ -229,8 +229,8 @@ def test_deep_nesting_in_the_settings_is_a_problem_told(tmp_path: Path, where: s
         )
 
 
-def test_a_number_of_variables_beyond_memory_is_a_problem_told() -> None:
-    """Each has a name, which takes its place."""
+def test_a_number_of_variables_beyond_memory_is_reported() -> None:
+    """Each variable has a name, which takes memory."""
     with pytest.raises(ConfigurationError, match=r"learner\.variables"):
         load(None, [f"learner.variables={2**62}", "learner.kind=halving"], None, {})
 

@@ -1,4 +1,4 @@
-"""Are the learners' tests any good? Break each learner in ten small ways, and see which test notices.
+"""Are the learners' tests any good? Break each learner in ten or so small ways, and see which test notices.
 
     python -m tests.gates.mutations [KIND ...] [--table FILE]
 
@@ -25,10 +25,10 @@ TESTS = (
     "learners/test_textbook.py",
     "theorems/test_bounds.py",
     "learners/test_every_learner.py",
-    "learners/test_learners.py",
+    "learners/test_linear_learners.py",
     "learners/test_figures.py",
 )
-"""In the order in which they run, those that there are."""
+"""In the order in which they run."""
 
 
 class Mutation(NamedTuple):

@@ -1,4 +1,4 @@
-"""Who gets in by which door of a real broker, and what is said to whom it turns away."""
+"""Who gets in at which listener of a real broker, and what is said to those it refuses."""
 
 import contextlib
 import socket
@@ -18,7 +18,7 @@ from tests.security.support.secured import Secured
 
 
 def turned_away(secured: Secured, door: str, code: ExitCode, **change: object) -> str:
-    """What somebody hears who comes by this door with these changes."""
+    """The refusal of a client at this listener, with these changes to its options."""
     with pytest.raises(LogError) as refusal, KafkaLog(secured.settings(door, "p.", **change)):  # type: ignore[arg-type]
         pass
     assert code_of(refusal.value) is code
@@ -62,7 +62,7 @@ def test_the_names_check_can_be_turned_off(secured: Secured) -> None:
         pass
 
 
-def test_an_expired_certificate_of_the_broker_is_told(secured: Secured) -> None:
+def test_an_expired_certificate_of_the_broker_is_named(secured: Secured) -> None:
     """Not as an unknown authority: the remedy is another."""
     said = turned_away(secured, "expired", ExitCode.UNREACHABLE)
     assert "certificate has expired" in said
@@ -76,7 +76,7 @@ def test_a_missing_client_certificate_is_asked_for(secured: Secured) -> None:
 
 
 @pytest.mark.parametrize("which", ["foreign_client", "expired_client"])
-def test_a_client_certificate_that_the_broker_does_not_accept_is_told(secured: Secured, which: str) -> None:
+def test_a_client_certificate_that_the_broker_does_not_accept_is_named(secured: Secured, which: str) -> None:
     """Of an authority that the broker does not trust, or of yesterday."""
     pair = getattr(secured.certificates, which)
     change = {"ssl_certfile": str(pair.certificate), "ssl_keyfile": str(pair.key)}
@@ -85,20 +85,20 @@ def test_a_client_certificate_that_the_broker_does_not_accept_is_told(secured: S
 
 
 @pytest.mark.parametrize("wrong", [{"sasl_plain_password": "another-one"}, {"sasl_plain_username": "nobody"}])
-def test_a_wrong_user_or_password_is_told(secured: Secured, wrong: dict[str, str]) -> None:
+def test_a_wrong_user_or_password_is_named(secured: Secured, wrong: dict[str, str]) -> None:
     """At once, by the names of both settings and not by their values; the broker does not say which it was."""
     said = turned_away(secured, "scram", ExitCode.UNREACHABLE, **wrong)
     assert "kafka.sasl_plain_username and kafka.sasl_plain_password" in said
     assert not [value for value in wrong.values() if value in said]
 
 
-def test_a_mechanism_that_the_broker_does_not_offer_is_told(secured: Secured) -> None:
+def test_a_mechanism_that_the_broker_does_not_offer_is_named(secured: Secured) -> None:
     """Not as a wrong password."""
     said = turned_away(secured, "scram", ExitCode.UNREACHABLE, sasl_mechanism="SCRAM-SHA-256")
     assert "does not offer this kafka.sasl_mechanism" in said
 
 
-def test_sasl_at_a_listener_without_it_is_told(secured: Secured) -> None:
+def test_sasl_at_a_listener_without_it_is_named(secured: Secured) -> None:
     """The remedy is another protocol, or another port."""
     known = secured.options("scram")
     sasl = {name: value for name, value in known.items() if name.startswith(("sasl_", "security_"))}
@@ -117,7 +117,7 @@ def test_sasl_at_a_listener_without_it_is_told(secured: Secured) -> None:
     ],
     ids=["plain at TLS", "TLS at plain", "no SASL at SASL"],
 )  # fmt: skip
-def test_another_protocol_than_the_listeners_is_told_in_bounded_time(
+def test_another_protocol_than_the_listeners_is_named_in_bounded_time(
     secured: Secured, door: str, change: dict[str, object]
 ) -> None:
     """The broker only hangs up: the message names the protocol in use, which is the thing to look at."""
@@ -143,7 +143,7 @@ def test_an_answer_is_read_before_the_end_that_follows_it() -> None:
 def test_a_command_ends_with_one_line_and_no_traceback(
     secured: Secured, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """As for any other error of the user's."""
+    """Like any other error of the user's."""
     from typer.testing import CliRunner
 
     monkeypatch.chdir(tmp_path)

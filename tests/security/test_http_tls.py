@@ -81,7 +81,7 @@ def test_everything_is_served_over_tls(open_to_all: http.Server, certificates: C
 
 
 def test_in_the_clear_nothing_is_served(open_to_all: http.Server) -> None:
-    """Who speaks HTTP to a TLS port gets no byte of an answer, or a TLS alert."""
+    """A client that speaks HTTP to a TLS port gets no answer, or a TLS alert."""
     host, _, port = open_to_all.address.rpartition(":")
     with socket.create_connection((host, int(port)), 10) as plain:
         plain.sendall(b"GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n")
@@ -132,7 +132,7 @@ def test_with_a_client_certificate_everything_is_answered(
 def test_a_wrong_client_certificate_gets_nothing(
     closed: http.Server, certificates: Certificates, which: str
 ) -> None:
-    """Not even a probe: whoever shows one means to be let in by it."""
+    """Not even a probe: a client that shows a certificate is judged by it."""
     with pytest.raises((ssl.SSLError, ConnectionError)):
         ask(closed, "/healthz", certificates, getattr(certificates, which))
 

@@ -39,7 +39,7 @@ def test_nothing_runs_what_it_reads() -> None:
 
 
 def test_the_search_finds_what_it_looks_for() -> None:
-    """Else it would find nothing for ever."""
+    """Otherwise it could pass without ever finding anything."""
     source = (
         "import pickle\nfrom joblib import load\neval('1')\nnumpy.load(f)\n"
         "f(allow_pickle=True)\nrun(x, shell=True)\nos.system('x')"

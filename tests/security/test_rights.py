@@ -85,7 +85,7 @@ def model(secured: Secured, prefix: str, tmp_path: Path) -> Iterator[Model]:
 
 
 def names(said: str, right: Right) -> bool:
-    """Whether a refusal tells what to grant. Who may not even see a topic hears of that first."""
+    """Whether a refusal names what to grant. A user who may not even see a topic is told that first."""
     if right.kind == "topic":
         seeing = f"Describe on topic {right.name} (Read and Write include it)"
         listed = rf"{right.operation} on topic [^;]*\b{re.escape(right.name)}[,;]"
@@ -205,5 +205,5 @@ def assert_denied(model: Model, user: str, topic: str, line: bytes) -> None:
 
 
 def test_every_user_of_the_document_is_one_of_the_broker() -> None:
-    """Else its rights would be tried on nobody."""
+    """Otherwise its rights would not be tried at all."""
     assert {user for user in USERS if commands(user)} == set(USERS)

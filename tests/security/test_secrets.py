@@ -196,7 +196,7 @@ def test_log_lines_do_not_hold_it_whoever_writes_them(form: logs.LogFormat) -> N
         ["config", "check", "--log", "kafka://user:pa55word@host:9092"],
     ],
 )
-def test_a_slip_in_the_arguments_is_told_without_the_secret(arguments: list[str]) -> None:
+def test_a_slip_in_the_arguments_is_reported_without_the_secret(arguments: list[str]) -> None:
     """Usage errors repeat what was given."""
     told = command(*arguments)
     assert told.exit_code == 2
@@ -230,7 +230,7 @@ def test_a_secrets_file_can_be_named_in_the_file_the_environment_and_a_flag(
             assert_hidden(shown.output)
 
 
-def test_a_missing_secrets_file_is_told_by_the_options_name(
+def test_a_missing_secrets_file_is_reported_by_the_options_name(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Not taken for an empty secret; both ways at once are refused."""

@@ -1,4 +1,4 @@
-"""How much is tried: all with --long, a part without."""
+"""How many cases are tried: all with --long, some without."""
 
 from typing import Any
 
@@ -10,7 +10,7 @@ LEAST = 3
 
 
 def tried(examples: int, **more: Any) -> settings:
-    """A property on so many examples with --long; without it on as few in proportion as all others."""
+    """Try a property on so many examples with --long; without it, on a fixed share of them."""
     share = settings().max_examples / 100
     return settings(max_examples=max(LEAST, round(examples * share)), **more)
 

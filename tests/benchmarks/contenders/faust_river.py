@@ -3,8 +3,8 @@
 The model is in the process's memory: Faust keeps state by partition, and one model is not by partition.
 
 There is no contender with Faust's `processing_guarantee="exactly_once"`: its transactions leave the predictions
-out. It names a transaction by the output's partition, which it asks of the consumer, and that knows no topic it
-does not read: every prediction goes through the producer without transactions
+out. It names a transaction by the output's partition, for which it asks the consumer, which knows only the topics
+that it reads: so every prediction goes through the producer without transactions
 (https://github.com/faust-streaming/faust/issues/177, seen in 0.15.3).
 """
 

@@ -1,8 +1,8 @@
-"""The core alone with much behind it: known features, waiting examples or updates. For `growth`.
+"""The core alone, after many known features, waiting examples or updates. For `growth`.
 
     python -m tests.benchmarks.contenders.grown JSON
 
-JSON: `kind` (`features`, `features, skewed`, `waiting`, `updates`), `size`, `learner`. Once it holds so much it prints its
+JSON: `kind` (`features`, `features, skewed`, `waiting`, `updates`), `size`, `learner`. Once it holds that much it prints its
 resident bytes and the mean bytes of an example's record. Then, for each line read, it takes a chunk of
 examples and as many labels, one of ten of them a mistake, and prints CPU us a labelled example; and, as a
 floor, those of w.x for such an example with the weights in a plain dict, of which each takes two.

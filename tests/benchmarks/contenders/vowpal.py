@@ -2,7 +2,7 @@
 
 Twice, with the same loss: the file parsed by its own native code, which is its fastest; and row by row
 from Python, predicting before learning, each line parsed by it. Prints CPU seconds and mistakes of both;
-starting up on no data is taken off the first.
+the time to start up on no data is subtracted from the first.
 """
 
 import json

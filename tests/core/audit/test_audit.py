@@ -1,4 +1,4 @@
-"""The audit finds nothing in what a worker wrote, whatever happened to it, and each thing that is not so."""
+"""The audit finds nothing in an honest log, whatever happened to its worker, and finds each thing that was altered."""
 
 import math
 import struct
@@ -110,13 +110,13 @@ class Made:
 
     def _feed(self, portion: list[Record]) -> None:
         for record in portion:
-            self.log.sides[record.topic, record.partition].append(record)
+            self.log.records[record.topic, record.partition].append(record)
         for output in self.feeder.feed(*portion, max_records=5).outputs:
             self._keep(output.topic, output.partition, output.value, output.key, output.headers)
 
     def _keep(self, topic: Any, p: int, value: Any, key: Any = None, headers: Any = ()) -> None:
-        side = self.log.sides[topic, p]
-        side.append(Record(topic, p, len(side), 0, key, value, headers))
+        records = self.log.records[topic, p]
+        records.append(Record(topic, p, len(records), 0, key, value, headers))
 
     def checkpoint(self) -> Checkpoint:
         state = self.feeder.state
@@ -127,7 +127,7 @@ class Made:
             settings_digest(self.feeder.settings),
             [first_epoch(self.feeder.settings)],
             state.model.snapshot(),
-            [len(self.log.sides["updates", p]) for p in range(self.partitions)],
+            [len(self.log.records["updates", p]) for p in range(self.partitions)],
             {p: freeze(ledger) for p, ledger in state.ledgers.items()},
         )
         return decode_checkpoint(encode_checkpoint(frozen))
@@ -135,7 +135,7 @@ class Made:
 
 @EVERY_CASE
 def test_every_learner_is_clean(case: Case) -> None:
-    """Scores, updates and their absences, and the checkpoint's rows, of each kind."""
+    """For each kind: scores, updates made and not made, and the checkpoint's rows."""
     made = Made(case)
     found = made.log.audit(made.checkpoint())
     assert found.first == []
@@ -167,21 +167,21 @@ def renumber(records: list[Record]) -> None:
 
 
 def missing_update(log: Lists) -> None:
-    del log.sides["updates", 0][4]
+    del log.records["updates", 0][4]
 
 
 def missing_last_update(log: Lists) -> None:
-    del log.sides["updates", 1][-1]
+    del log.records["updates", 1][-1]
 
 
 def update_twice(log: Lists) -> None:
-    log.sides["updates", 0].insert(4, log.sides["updates", 0][4])
-    renumber(log.sides["updates", 0])
+    log.records["updates", 0].insert(4, log.records["updates", 0][4])
+    renumber(log.records["updates", 0])
 
 
 def extra_update(log: Lists) -> None:
-    last = log.sides["updates", 0][-1]
-    log.sides["updates", 0].append(last._replace(offset=last.offset + 1))
+    last = log.records["updates", 0][-1]
+    log.records["updates", 0].append(last._replace(offset=last.offset + 1))
     log.rewrite("updates", 0, -1, lambda value: value.update(n=value["n"] + 1))
 
 
@@ -215,18 +215,18 @@ def wrong_label_learned(log: Lists) -> None:
 
 
 def doubled_prediction(log: Lists) -> None:
-    records = log.sides["predictions", 1]
+    records = log.records["predictions", 1]
     records.insert(10, records[9])
     renumber(records)
 
 
 def doubled_last_prediction(log: Lists) -> None:
-    last = log.sides["predictions", 1][-1]
-    log.sides["predictions", 1].append(last._replace(offset=last.offset + 1))
+    last = log.records["predictions", 1][-1]
+    log.records["predictions", 1].append(last._replace(offset=last.offset + 1))
 
 
 def missing_prediction(log: Lists) -> None:
-    del log.sides["predictions", 0][7]
+    del log.records["predictions", 0][7]
 
 
 def last_bit_of_a_score(log: Lists) -> None:
@@ -293,8 +293,8 @@ def _late_update(log: Lists) -> int:
 
 def late_update_twice(log: Lists) -> None:
     place = _late_update(log)
-    log.sides["updates", 0].insert(place, log.sides["updates", 0][place])
-    renumber(log.sides["updates", 0])
+    log.records["updates", 0].insert(place, log.records["updates", 0][place])
+    renumber(log.records["updates", 0])
 
 
 def late_update_is_ordinary(log: Lists) -> None:
@@ -341,7 +341,7 @@ def _summary(**changes: Any) -> Callable[[Lists], None]:
 
 
 def missing_step(log: Lists) -> None:
-    del log.sides["outcomes", 0][6]
+    del log.records["outcomes", 0][6]
 
 
 def step_of_an_older_version(log: Lists) -> None:
@@ -349,17 +349,17 @@ def step_of_an_older_version(log: Lists) -> None:
 
 
 def missing_dead_letter(log: Lists) -> None:
-    del log.sides["dead-letters", 0][0]
+    del log.records["dead-letters", 0][0]
 
 
 def other_reason(log: Lists) -> None:
-    records = log.sides["dead-letters", 0]
+    records = log.records["dead-letters", 0]
     headers = (("mistakebound.reason", b"bad-id"), *records[0].headers[1:])
     records[0] = records[0]._replace(headers=headers)
 
 
 def other_key(log: Lists) -> None:
-    records = log.sides["predictions", 0]
+    records = log.records["predictions", 0]
     records[3] = records[3]._replace(key=b"other")
 
 
@@ -396,9 +396,9 @@ ALTERED: dict[str, tuple[Callable[[Lists], None], str]] = {
     "a tally of the epoch": (tally_of_epoch, "tallies"),
     "a partition step's stream time": (_summary(at=(None, 1)), "committed positions"),
     "a partition step's next offset": (_summary(inputs=("examples", 1)), "committed positions"),
-    "mark p too high": (_summary(marks=("p", 9)), "committed positions"),
-    "mark o too high": (_summary(marks=("o", 9)), "committed positions"),
-    "mark s too low": (_summary(marks=("s", -1)), "committed positions"),
+    "recovery point p too high": (_summary(marks=("p", 9)), "committed positions"),
+    "recovery point o too high": (_summary(marks=("o", 9)), "committed positions"),
+    "recovery point s too low": (_summary(marks=("s", -1)), "committed positions"),
     "a partition step is missing": (missing_step, "predictions"),
     "a partition step's version goes back": (step_of_an_older_version, "step versions"),
     "a dead letter is missing": (missing_dead_letter, "dead letters"),
@@ -448,15 +448,15 @@ def moved(value: Any, up: bool) -> Any:
 
 @pytest.mark.long
 def test_any_altered_value_is_found(made: Made) -> None:
-    """Of any field of any topic, by the least that it can be altered; but lower marks are safe."""
+    """Any field of any topic, altered as little as can be; only a lower recovery point is harmless."""
     random = Random(7)
     for _ in range(80):
         log = deepcopy(made.log)
         topic = random.choice(("examples", "labels", "predictions", "outcomes", "updates"))
         p = random.randrange(PARTITIONS)
-        place = random.randrange(len(log.sides[topic, p]))
+        place = random.randrange(len(log.records[topic, p]))
         try:
-            value = msgspec.json.decode(log.sides[topic, p][place].value or b"")
+            value = msgspec.json.decode(log.records[topic, p][place].value or b"")
         except msgspec.DecodeError:
             continue  # a label that was nonsense
         path, old = random.choice(list(leaves(value)))
@@ -588,7 +588,7 @@ def test_a_flipped_bit_in_a_checkpoint_is_found(made: Made) -> None:
     "what", ["waiting", "remembered", "tallies", "place", "version", "clock", "position"]
 )
 def test_an_altered_checkpoint_is_found(what: str, made: Made) -> None:
-    """WorkerState ids, tallies, and the places in the log at which it says it stands."""
+    """Held ids, tallies, and the places in the log at which it says it stands."""
     checkpoint = made.checkpoint()
     ledger = checkpoint.ledgers[1]
     if what == "waiting":
@@ -598,7 +598,7 @@ def test_an_altered_checkpoint_is_found(what: str, made: Made) -> None:
     elif what == "tallies":
         ledger.tallies.life.mistakes += 1
     elif what == "place":
-        made.log.sides["outcomes", 1].pop()
+        made.log.records["outcomes", 1].pop()
     elif what == "version":
         checkpoint.model.updates[0] -= 1
     elif what == "clock":

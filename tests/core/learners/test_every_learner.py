@@ -50,7 +50,7 @@ def rows(case: Case, count: int = 60, seed: int = 1) -> list[Row]:
 
 @EVERY_CASE
 def test_the_settings_of_the_table_are_accepted(case: Case) -> None:
-    """Nothing that a learner needs is missing there."""
+    """The table gives each learner every setting that it needs."""
     assert not list(unmet(case.settings, case.partitions(3)))
 
 
@@ -197,7 +197,7 @@ def test_deciding_and_scoring_change_nothing(case: Case, data: Any) -> None:
 @few
 @given(data=st.data(), order=st.randoms(use_true_random=False))
 def test_any_interleaving_of_the_partitions_gives_the_same_bits(case: Case, data: Any, order: Any) -> None:
-    """Each row is folded in its partition's order; between partitions nothing is agreed."""
+    """Each row is folded in its partition's order; between partitions there is no order."""
     log = data.draw(case.updates(reals))
     one, other = case.learner(3), case.learner(3)
     for update in log:
@@ -296,7 +296,7 @@ def test_a_checkpoint_holds_the_whole_model(case: Case) -> None:
 @pytest.mark.long
 @EVERY_CASE
 def test_a_restart_anywhere_goes_on_to_the_same_bits(case: Case) -> None:
-    """From marks, checkpoints and outcomes, after steps taken back: as the worker that never stopped."""
+    """From recovery points, checkpoints and outcomes, after steps taken back: like the worker that never stopped."""
     transactions = 0
     for seed in range(6):
         with capture_logs():
@@ -310,19 +310,19 @@ def test_a_restart_anywhere_goes_on_to_the_same_bits(case: Case) -> None:
 @pytest.mark.parametrize("delay", [7, *long(0)])
 def test_the_same_rows_give_the_same_report(case: Case, delay: int) -> None:
     """Byte for byte; at any partition count the same counts of mistakes, where there may be several."""
-    told = [
+    reports = [
         report_of(replay_rows(rows(case), case.settings, 1, delay)),
         report_of(replay_rows(rows(case), case.settings, 1, delay)),
     ]
-    assert told[0].to_json() == told[1].to_json()
-    assert (told[0].labelled, told[0].learner) == (60, case.kind)
+    assert reports[0].to_json() == reports[1].to_json()
+    assert (reports[0].labelled, reports[0].learner) == (60, case.kind)
 
 
 @pytest.mark.parametrize(
     "case", parameters(name for name, case in CASES.items() if (case.settings.learner.window or inf) > 2)
 )
 def test_it_learns(case: Case) -> None:
-    """On labels that follow its own kind of rule it is wrong less often later on than at random."""
+    """On labels that follow a rule of its own kind it ends up wrong less often than chance."""
     random = Random(4)
     long = [Row(str(number), *case.row(random, noise=0.0)) for number in range(400)]
     early, whole = (

@@ -45,15 +45,15 @@ def run(
     return replay_rows(rows, settings, partitions, delay)
 
 
-def told(rows: tuple[Row, ...], learner: dict[str, Any], **more: Any) -> Report:
-    """The report of it."""
+def report_on(rows: tuple[Row, ...], learner: dict[str, Any], **more: Any) -> Report:
+    """The report after these rows."""
     return report_of(run(rows, learner, **more))
 
 
 @pytest.mark.parametrize(("learner", "mistakes"), [(PERCEPTRON, 177), (AVERAGED, 138)])
 def test_standardised_rows_give_the_published_mistakes(learner: dict[str, Any], mistakes: int) -> None:
     """River publishes 85.84 % for its perceptron on these rows: 177 mistakes of 1,250."""
-    report = told(standardised(), learner)
+    report = report_on(standardised(), learner)
     assert (report.labelled, report.mistakes) == (1250, mistakes)
 
 
@@ -69,12 +69,12 @@ def test_standardised_rows_give_the_published_mistakes(learner: dict[str, Any], 
 )
 def test_raw_rows_with_bias_give_known_mistakes(learner: dict[str, Any], mistakes: int) -> None:
     """Nothing is scaled; BIAS is a feature like the others."""
-    assert told(raw(), learner).mistakes == mistakes
+    assert report_on(raw(), learner).mistakes == mistakes
 
 
 def test_raw_rows_without_bias_cost_the_perceptron_more() -> None:
     """A hyperplane through the origin separates worse."""
-    assert told(raw(), PERCEPTRON, bias=False).mistakes == 273
+    assert report_on(raw(), PERCEPTRON, bias=False).mistakes == 273
 
 
 @pytest.mark.parametrize(
@@ -92,14 +92,14 @@ def test_raw_rows_without_bias_cost_the_perceptron_more() -> None:
 )
 def test_late_labels_cost_mistakes_by_policy(policy: str, delay: int, mistakes: int) -> None:
     """The two policies are two algorithms as soon as a label is late."""
-    report = told(standardised(), {**PERCEPTRON, "delay_policy": policy}, delay=delay)
+    report = report_on(standardised(), {**PERCEPTRON, "delay_policy": policy}, delay=delay)
     assert (report.labelled, report.waiting, report.mistakes) == (1250, 0, mistakes)
 
 
 @pytest.mark.parametrize("delay", [100, *long(1, 10, 500)])
 def test_the_order_of_labels_alone_decides_the_updates_of_rescore(delay: int) -> None:
     """However late the labels, the updates are those of the textbook protocol: the same model, too."""
-    late, at_once = told(standardised(), PERCEPTRON, delay=delay), told(standardised(), PERCEPTRON)
+    late, at_once = report_on(standardised(), PERCEPTRON, delay=delay), report_on(standardised(), PERCEPTRON)
     assert late.updates == at_once.updates
     assert late.model == at_once.model
 
@@ -110,14 +110,14 @@ def test_the_average_is_the_same_on_any_number_of_partitions(
     partitions: int, rows: Any, mistakes: int
 ) -> None:
     """The clock counts the labelled examples of all partitions together."""
-    report = told(rows(), AVERAGED, partitions=partitions)
+    report = report_on(rows(), AVERAGED, partitions=partitions)
     assert (report.mistakes, len(report.model.updates)) == (mistakes, partitions)
 
 
 def test_always_the_majority_so_far_makes_554_mistakes() -> None:
     """What learns nothing stands beside every rate, whatever the learner; it counts by partition."""
-    assert told(raw(), PERCEPTRON).baselines["majority"].mistakes == 554
-    assert told(standardised(), AVERAGED).baselines["majority"].mistakes == 554
+    assert report_on(raw(), PERCEPTRON).baselines["majority"].mistakes == 554
+    assert report_on(standardised(), AVERAGED).baselines["majority"].mistakes == 554
 
 
 @pytest.mark.long

@@ -10,7 +10,7 @@ from mistakebound.settings import Settings
 from tests.core.support.every_kind import BOOLEAN, OPEN, THREE, UNIT
 
 
-def told(
+def refused(
     learner: dict[str, Any], partitions: int | None = None, **sections: Any
 ) -> list[tuple[str, str, str]]:
     return [
@@ -44,7 +44,7 @@ def test_one_thing_that_does_not_go_is_one_key(
     learner: dict[str, Any], sections: dict[str, Any], key: str
 ) -> None:
     """The key, what is wrong with it, and what to do."""
-    ((found, wrong, remedy),) = told(learner, **sections)
+    ((found, wrong, remedy),) = refused(learner, **sections)
     assert found == key
     assert wrong
     assert remedy
@@ -52,15 +52,15 @@ def test_one_thing_that_does_not_go_is_one_key(
 
 def test_the_voted_perceptron_takes_one_partition() -> None:
     """Whatever the settings say, once the log's number is known."""
-    assert [key for key, *_ in told({"kind": "voted-perceptron"}, 2)] == ["log.partitions"]
-    assert told({"kind": "voted-perceptron"}, 1) == []
+    assert [key for key, *_ in refused({"kind": "voted-perceptron"}, 2)] == ["log.partitions"]
+    assert refused({"kind": "voted-perceptron"}, 1) == []
 
 
 @pytest.mark.parametrize("kind", ["con", "halving"])
 def test_too_many_concepts_name_their_size(kind: str) -> None:
     """3^20 conjunctions."""
     learner = {"kind": kind, "concepts": "conjunctions", "variables": 20}
-    ((key, wrong, _),) = told(learner, features=BOOLEAN)
+    ((key, wrong, _),) = refused(learner, features=BOOLEAN)
     assert key == "learner.concepts"
     assert str(3**20) in wrong
 
@@ -68,5 +68,7 @@ def test_too_many_concepts_name_their_size(kind: str) -> None:
 @pytest.mark.parametrize("kind", [name for name, kind in KINDS.items() if kind.many is None])
 def test_two_classes_are_enough_for_every_learner(kind: str) -> None:
     """More than two are refused by name where they are not known."""
-    assert "labels.classes" in [key for key, *_ in told({"kind": kind}, labels=THREE)]
-    assert "labels.classes" not in [key for key, *_ in told({"kind": kind}, labels={"classes": ["x", "y"]})]
+    assert "labels.classes" in [key for key, *_ in refused({"kind": kind}, labels=THREE)]
+    assert "labels.classes" not in [
+        key for key, *_ in refused({"kind": kind}, labels={"classes": ["x", "y"]})
+    ]

@@ -39,7 +39,7 @@ def sign(y: bool) -> float:
     return 1.0 if y else -1.0
 
 
-class Book:
+class Textbook:
     """A textbook learner: `score` published, `plain` asked when the label comes, `learn`, `seen` afterwards."""
 
     tie = "mistake"
@@ -64,13 +64,13 @@ class Book:
         raise NotImplementedError
 
     def seen(self) -> None:
-        """One more example is labelled."""
+        """One more example has its label."""
 
     def length(self, x: Features) -> float:
         return sqrt(sum(value * value for _, value in x))
 
 
-class Perceptron(Book):
+class Perceptron(Textbook):
     """w <- w + r y x."""
 
     def __init__(self, rate: float = 1.0, tie: str = "mistake") -> None:
@@ -141,7 +141,7 @@ class Normalized(Perceptron):
         return norm == 0 or sign(y) * dot(self.w, x) / norm < self.gamma / 2
 
 
-class PassiveAggressive(Book):
+class PassiveAggressive(Textbook):
     """River's own, without its intercept: BIAS is a feature, and counts in the length."""
 
     edges = (0.0, 1.0)
@@ -160,7 +160,7 @@ class PassiveAggressive(Book):
         self.river.learn_one(dict(x), y)
 
 
-class ManyClasses(Book):
+class ManyClasses(Textbook):
     """One w for each class; + x for the true one, - x for the predicted one."""
 
     def __init__(self, classes: tuple[str, ...], rate: float = 1.0, averaged: bool = False) -> None:
@@ -193,7 +193,7 @@ class ManyClasses(Book):
         self.a = {one: added(self.a[one], tuple(self.w[one].items()), 1.0) for one in self.classes}
 
 
-class Kernel(Book):
+class Kernel(Textbook):
     """Sum of y K over the mistakes."""
 
     def __init__(
@@ -228,7 +228,7 @@ def radial(width: float) -> Callable[[Vector, Vector], float]:
     )
 
 
-class Winnow(Book):
+class Winnow(Textbook):
     """w_d <- w_d exp(eta y x_d), all from w0."""
 
     edges = (0.0,)
@@ -260,7 +260,7 @@ class Balanced(Winnow):
         return (*x, *((f"-{name}", -value) for name, value in x))
 
 
-class Littlestone(Book):
+class Littlestone(Textbook):
     """Multiply the active weights by alpha, or divide them, or set them to 0."""
 
     def __init__(self, alpha: float, threshold: float, zero: bool) -> None:
@@ -287,7 +287,7 @@ def holds(literals: Literals, x: Features) -> bool:
     return all(bool(named.get(name)) is positive for name, positive in literals)
 
 
-class Elimination(Book):
+class Elimination(Textbook):
     """The conjunction of all literals not yet contradicted; a disjunction is the denial of one of denials."""
 
     def __init__(self, name: str) -> None:
@@ -324,7 +324,7 @@ def thresholds() -> list[Concept]:
     return [lambda x, t=t: sum(value for _, value in x) >= t for t in range(6)]  # type: ignore[misc]
 
 
-class Con(Book):
+class Con(Textbook):
     """The first concept left, in this order."""
 
     def __init__(self, concepts: list[Concept]) -> None:
@@ -354,7 +354,7 @@ class Halving(Con):
 
 
 REAL, BOOLEAN, CLASSES = "real", "boolean", "classes"
-Pair = tuple[str, dict[str, Any], Callable[[], Book]]
+Pair = tuple[str, dict[str, Any], Callable[[], Textbook]]
 
 
 def _concepts(kind: str, name: str, **learner: Any) -> dict[str, Any]:
@@ -452,8 +452,12 @@ PAIRS: Mapping[str, Pair] = {
         for name in ("monotone-conjunctions", "conjunctions", "monotone-disjunctions", "disjunctions")
     },
     **{
-        f"{kind}, {name}": (BOOLEAN, _concepts(kind, name), lambda book=book, made=made: book(made()))
-        for kind, book in (("con", Con), ("halving", Halving))
+        f"{kind}, {name}": (
+            BOOLEAN,
+            _concepts(kind, name),
+            lambda textbook=textbook, made=made: textbook(made()),
+        )
+        for kind, textbook in (("con", Con), ("halving", Halving))
         for name, made in (
             ("monotone-conjunctions", lambda: conjunctions(4, (True,))),
             ("conjunctions", lambda: conjunctions(4, (True, False))),
@@ -503,31 +507,31 @@ def agree(one: Any, other: Any) -> bool:
     return bool(one == pytest.approx(other, rel=1e-9, abs=1e-9))
 
 
-def rounded(book: Book, one: Any, other: Any) -> bool:
-    """A score that would be at an edge without rounding: which side of it is chance."""
-    return any(abs(abs(other) - edge) < 1e-9 for edge in book.edges) and not one == other == 0
+def rounded(textbook: Textbook, one: Any, other: Any) -> bool:
+    """Whether a score would lie at an edge without rounding: then rounding decides above or below."""
+    return any(abs(abs(other) - edge) < 1e-9 for edge in textbook.edges) and not one == other == 0
 
 
-def compare(one: Learner, book: Book, stream: Iterator[tuple[Features, Any]], partitions: int) -> int:
+def compare(one: Learner, textbook: Textbook, stream: Iterator[tuple[Features, Any]], partitions: int) -> int:
     """Raises AssertionError at the first difference; returns the updates."""
     updates = 0
     for number, (x, y) in enumerate(stream):
-        score = book.score(x)
+        score = textbook.score(x)
         found = one.score(x, number)
         assert agree(found, score), f"example {number}"
-        plain = book.plain(x)
+        plain = textbook.plain(x)
         amount, predicted = one.decide(x, y)
-        if not rounded(book, found, score):
-            assert one.predict(found) == book.predict(score), f"example {number}"
-        if not rounded(book, found, plain):
-            assert bool(amount) is book.must(x, y), f"example {number}"
-            assert predicted == book.predict(plain), f"example {number}"
-        assert agree(one.length(x), book.length(x)), f"example {number}"
+        if not rounded(textbook, found, score):
+            assert one.predict(found) == textbook.predict(score), f"example {number}"
+        if not rounded(textbook, found, plain):
+            assert bool(amount) is textbook.must(x, y), f"example {number}"
+            assert predicted == textbook.predict(plain), f"example {number}"
+        assert agree(one.length(x), textbook.length(x)), f"example {number}"
         if amount:
             updates += 1
-            book.learn(x, y)
+            textbook.learn(x, y)
             one.fold(number % partitions, x, y, number + 1, predicted, amount)
-        book.seen()
+        textbook.seen()
     return updates
 
 
@@ -536,11 +540,11 @@ def compare(one: Learner, book: Book, stream: Iterator[tuple[Features, Any]], pa
 @pytest.mark.parametrize("seed", [0, *long(*range(1, 8))])
 def test_a_learner_does_what_its_textbook_does(name: str, partitions: int, seed: int) -> None:
     """Every score, class, update and length, with some labels wrong; on any number of partitions."""
-    form, learner, book = PAIRS[name]
+    form, learner, textbook = PAIRS[name]
     if KINDS[learner["kind"]].one_partition is not None or learner.get("budget"):
         partitions = 1
     noise = 0.1 if seed % 2 else 0.0
-    compare(make(settings_of(form, learner), partitions), book(), rows(form, seed, noise), partitions)
+    compare(make(settings_of(form, learner), partitions), textbook(), rows(form, seed, noise), partitions)
 
 
 @pytest.mark.parametrize("positive", [True, False])
@@ -610,17 +614,17 @@ def test_con_with_a_seed_ranks_otherwise_and_the_same_each_time() -> None:
     learner = _concepts("con", "conjunctions")
     stream = [x for x, _ in rows(BOOLEAN, 5, 0.0)]
 
-    def told(seed: int | None) -> list[float]:
+    def scores(seed: int | None) -> list[float]:
         one = make(settings_of(BOOLEAN, {**learner, "ranking_seed": seed}), 1)
         return [one.score(x, 0) for x in stream]
 
-    assert told(1) == told(1)
-    assert len({tuple(told(seed)) for seed in (None, 1, 2, 3, 4, 5)}) > 1
+    assert scores(1) == scores(1)
+    assert len({tuple(scores(seed)) for seed in (None, 1, 2, 3, 4, 5)}) > 1
 
 
 @pytest.mark.parametrize("name", PAIRS)
 def test_a_length_counts_negative_values_by_their_size(name: str) -> None:
     """Where the largest value is negative, too: the R of a bound must not be too small."""
-    form, learner, book = PAIRS[name]
+    form, learner, textbook = PAIRS[name]
     x: Features = (("0", 1.0), ("2", 1.0)) if form == BOOLEAN else (("a", -3.0), ("BIAS", 1.0))
-    assert agree(make(settings_of(form, learner), 1).length(x), book().length(x))
+    assert agree(make(settings_of(form, learner), 1).length(x), textbook().length(x))

@@ -43,16 +43,16 @@ def outcome(known: Known, content: bool) -> str:
     """What the step makes of a label of `a`, when that much is known of it."""
     f = feeder()
     f.feed(*EARLIER[known](f))
-    return f.feed(f.label("a", 200_000 if known == "given up" else 2, True, **(OWN if content else {}))).told[
-        -1
-    ][0]
+    return f.feed(
+        f.label("a", 200_000 if known == "given up" else 2, True, **(OWN if content else {}))
+    ).decided[-1][0]
 
 
 def outcome_of_parked(content: bool) -> str:
     """What the step makes of a parked label whose time is over."""
     f = feeder()
     f.feed(f.label("a", 1, True, **(OWN if content else {})))
-    return f.feed(f.example("x", 10_002)).told[-1][0]
+    return f.feed(f.example("x", 10_002)).decided[-1][0]
 
 
 # --- what becomes of a label --------------------------------------------------------------------------
@@ -81,7 +81,7 @@ def test_a_parked_label_is_settled_as_the_table_says(content: bool) -> None:
 @pytest.mark.parametrize("known", [known for known in OUTCOMES if known != "waiting"])
 @pytest.mark.parametrize("content", [False, True])
 def test_the_step_reads_the_table(known: Known, content: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Another row is another decision. That a waiting example is met needs no look into it."""
+    """A changed row is a changed decision; only a waiting example is matched without it."""
     other = "duplicate" if OUTCOMES[known][content] == "conflict" else "conflict"
     monkeypatch.setitem(OUTCOMES, known, (other, other))  # type: ignore[arg-type]
     found = outcome_of_parked(content) if known == "never came" else outcome(known, content)
@@ -194,7 +194,7 @@ def apply(decision: Decision) -> None:
     ],
 )
 def test_a_decision_without_what_it_needs_is_refused(decision: Decision) -> None:
-    """It would leave something behind that nobody could explain."""
+    """The rebuilt state would hold something that nobody could explain."""
     with pytest.raises(BadLog, match="lacks what such a decision has"):
         apply(decision)
 

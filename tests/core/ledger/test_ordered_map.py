@@ -41,7 +41,7 @@ def emptied(held: OrderedMap[Remembered]) -> list[Remembered]:
 
 
 class Both:
-    """A OrderedMap, and what it must equal. An id that is there is not put again: no ledger does."""
+    """An OrderedMap, and what it must equal. An id that is there is not put again: no ledger does."""
 
     def __init__(self) -> None:
         self.held, self.peer, self.number = made(), OrderedDict[str, Remembered](), 0

@@ -39,7 +39,7 @@ HISTORIES = 20_000 if LONG else 300
 @given(st.randoms(use_true_random=False))
 @tried(60, suppress_health_check=list(HealthCheck))
 def test_a_restarted_worker_goes_on_as_one_that_never_stopped(random: Random) -> None:
-    """WorkerState entries, tallies, model bits and every later decision are equal, however it was restarted."""
+    """Entries, tallies, model bits and every later decision are equal, however it was restarted."""
     with capture_logs():
         History(random).run()
 
@@ -70,7 +70,7 @@ def test_many_histories_rebuild_to_what_was_held() -> None:
     assert min(reached.values()) > HISTORIES // 10, f"an outcome is hardly ever reached: {reached}"
     print(
         f"\n{HISTORIES} histories from seed {seed}: {transactions} transactions, each rebuilt from its "
-        f"marks, and {restarts} restarts, in {time.monotonic() - began:.0f} s"
+        f"recovery points, and {restarts} restarts, in {time.monotonic() - began:.0f} s"
     )
 
 
@@ -96,7 +96,7 @@ def without(*kinds: str) -> Callable[[Ledger], RecoveryPoint]:
 
 
 def moved(**by: int) -> Callable[[Ledger], RecoveryPoint]:
-    """A recovery point off by some."""
+    """A recovery point moved by some offsets."""
 
     def recovery_point(ledger: Ledger) -> RecoveryPoint:
         right = _recovery_point(ledger)
@@ -209,12 +209,12 @@ def test_a_rebuild_never_holds_more_than_what_waits_in_the_end() -> None:
         records += [f.label(name, 1) for name in names if name != "0"]
         for one in f.feed(*records).steps:
             log.commit(one.transaction, marker=True)
-    marks = msgspec.json.decode(log.positions[0].metadata, type=RecoveryPoint)
-    assert marks.source == 0
+    point = msgspec.json.decode(log.positions[0].metadata, type=RecoveryPoint)
+    assert point.source == 0
 
     def rebuilt(ledger: Ledger) -> Ledger:
-        read = (log.read("predictions", 0, marks.predictions), log.read("outcomes", 0, marks.outcomes))
-        return rebuild.rebuild(ledger, log.positions[0], marks, 1, *read)
+        read = (log.read("predictions", 0, point.predictions), log.read("outcomes", 0, point.outcomes))
+        return rebuild.rebuild(ledger, log.positions[0], point, 1, *read)
 
     assert list(rebuilt(Ledger(f.settings.labels)).waiting) == ["0"]
     ledger = Ledger(LabelSettings(remember=1))
@@ -253,7 +253,7 @@ def test_a_prediction_that_no_outcomes_count_is_refused() -> None:
 
 @given(st.lists(st.integers(0, 20_000) | st.integers(0, 1 << 62)), st.lists(st.integers(0, 20_000)))
 def test_offsets_are_a_set(held: list[int], asked: list[int]) -> None:
-    """Whatever was added is held, and nothing else, wherever it lies."""
+    """It holds what was added and nothing else, wherever the offsets lie."""
     offsets = OffsetSet()
     for offset in held:
         offsets.add(offset)

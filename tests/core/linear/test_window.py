@@ -1,4 +1,4 @@
-"""Forgetting on purpose: only the last updates of each partition count, in whole blocks, for everybody alike."""
+"""Forgetting on purpose: only the last updates of each partition count, in whole blocks, alike for every reader."""
 
 import json
 from math import inf
@@ -158,7 +158,7 @@ def test_the_average_is_that_of_learning_begun_after_what_was_left_out() -> None
     ],
 )
 def test_a_learner_that_cannot_forget_so_refuses(kind: str, remedy: str) -> None:
-    """With the reason and what to do instead."""
+    """It gives the reason and what to do instead."""
     (found,) = [each for each in unmet(of(5, kind)) if each.key == "learner.window"]
     assert found.wrong.startswith(kind)
     assert remedy in found.remedy
@@ -166,7 +166,7 @@ def test_a_learner_that_cannot_forget_so_refuses(kind: str, remedy: str) -> None
 
 
 def test_every_learner_takes_it_or_refuses() -> None:
-    """None ignores it."""
+    """No learner ignores the setting."""
     for name, kind in KINDS.items():
         refuses = any(each.key == "learner.window" for each in unmet(of(5, name)))
         assert refuses is not ("window" in kind.parameters), name
@@ -293,8 +293,8 @@ def test_any_reader_of_the_log_holds_the_same_bits(kind: str) -> None:
         assert fold.model.window.forgot
 
 
-def test_updates_that_an_epoch_is_based_on_are_forgotten_in_their_turn() -> None:
-    """They were folded before its own; so what was learned before goes as new updates come."""
+def test_updates_that_an_epoch_is_based_on_are_forgotten_in_time() -> None:
+    """They were folded before the epoch's own updates, so they leave the window first."""
     settings = of(3)
 
     def update(epoch: int, n: int, x: float) -> Update:

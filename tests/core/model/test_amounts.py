@@ -1,4 +1,4 @@
-"""Updates of another amount than 1: decided once, logged, folded as logged, and recomputed by the audit."""
+"""Updates whose amount is not 1: decided once, logged, folded as logged, and recomputed by the audit."""
 
 from dataclasses import replace
 from random import Random
@@ -48,7 +48,7 @@ def update(**more: Any) -> Update:
 
 
 def test_an_amount_of_one_is_not_written_and_one_that_is_absent_reads_as_one() -> None:
-    """Whoever wrote before there were amounts added all of y*x."""
+    """Logs written before there were amounts added all of y*x."""
     assert b"amount" not in encode(update())
     read = read_update(Record("updates", 0, 0, 0, None, encode(update())))
     assert isinstance(read, Update)
@@ -57,7 +57,7 @@ def test_an_amount_of_one_is_not_written_and_one_that_is_absent_reads_as_one() -
 
 @pytest.mark.parametrize("amount", [0, -1.5])
 def test_an_update_of_nothing_is_no_record_of_the_worker(amount: float) -> None:
-    """It would be a mistake that was not learned from."""
+    """It would be an update from which nothing was learned."""
     with pytest.raises(BadLog):
         read_update(Record("updates", 0, 0, 0, None, encode(update(amount=amount))))
 

@@ -135,7 +135,7 @@ def test_what_is_no_update_stops_the_reader() -> None:
 
 
 def test_an_epoch_with_a_base_starts_from_that_version() -> None:
-    """The first updates of the older epoch are folded as initial weights: of no count, and at no time."""
+    """The first updates of the older epoch are folded as initial weights: they count as no updates and carry no clock."""
     old = [update(1, n, x=float(n)) for n in (1, 2, 3)]
     kind = "averaged-perceptron"
     based = epoch(2, Base(1, [2]), kind=kind)
@@ -165,7 +165,7 @@ def test_a_base_limits_each_partition_by_itself() -> None:
 
 
 def test_bases_form_a_chain() -> None:
-    """A base may itself have a base; each limits its own epoch."""
+    """A base may itself have a base; each limits the epoch that it names."""
     fold = folded(
         epoch(1),
         update(1, 1, x=1.0),

@@ -34,7 +34,7 @@ def plane(data: Any) -> list[tuple[Features, bool]]:
 
 
 def test_the_majority_so_far_is_negative_until_the_positives_are_more() -> None:
-    """Of equals the negative one."""
+    """A tie is negative."""
     assert majority([True, True, False, False, False]) == [-1.0, 1.0, 1.0, 1.0, -1.0]
 
 
@@ -167,7 +167,7 @@ def test_what_was_applied_is_read_off_the_steps_in_order(delay: int, partitions:
 
 
 def test_a_recordings_steps_give_the_same_examples() -> None:
-    """Labels that never came, duplicates and dead letters are no part of it."""
+    """Examples without a label, duplicates and dead letters are left out."""
     rows = [Row(str(n % 30), {"x": float(n % 4) - 1}, n % 4 > 1) for n in range(40)]
     rows.insert(0, Row("bad", {"x": [1]}, True))
     stream = [record for record in as_stream(rows, PERCEPTRON, 2, 4) if record.key != b"5"]

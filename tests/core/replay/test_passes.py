@@ -130,7 +130,7 @@ def test_a_private_feature_is_named_like_none_of_the_users() -> None:
 
 
 def test_features_that_are_none_are_left_for_the_reader_to_refuse() -> None:
-    """With the reason that it gives them."""
+    """The reader names the reason."""
     rows = [Row("1", 5, True), Row("2", ["a", 1], True)]
 
     assert with_private_features(rows) == rows

@@ -1,4 +1,4 @@
-"""Recordings: what goes in comes out, and what is no recording is refused by line and field."""
+"""Recordings: what goes in comes out, and anything else is refused by line and field."""
 
 import json
 from collections.abc import Callable

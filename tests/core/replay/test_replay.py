@@ -80,7 +80,7 @@ def test_the_length_of_runs_changes_nothing_but_the_steps(partitions: int, delay
     """The same predictions and updates, byte for byte, the same decisions, the same rows of theta."""
     settings = Settings.model_validate({"learner": {"kind": kind}})
 
-    def told(longest: int) -> tuple[Any, ...]:
+    def written_by(longest: int) -> tuple[Any, ...]:
         steps: list[Step] = []
         state = replay_rows(ROWS, settings, partitions, delay, taken=steps.append, longest_run=longest)
         outputs = [one for step in steps for one in step.transaction.outputs]
@@ -93,15 +93,15 @@ def test_the_length_of_runs_changes_nothing_but_the_steps(partitions: int, delay
         written = [one for one in outputs if one.topic != "outcomes"]
         return written, decided, state.model.learner.dump(), report_of(state).to_json(), len(steps)
 
-    *each, steps = told(1)
+    *each, steps = written_by(1)
     assert steps == 120
     for longest in (2, 7, 4_096):
-        *others, fewer = told(longest)
+        *others, fewer = written_by(longest)
         assert others == each
         assert fewer < steps if partitions == 1 or delay == 0 else fewer <= steps
 
 
-def test_progress_is_told_from_the_first_row_on() -> None:
+def test_progress_is_reported_from_the_first_row_on() -> None:
     """After 1, 2, 4, 8 ... rows, and at least once in a longest run."""
     seen: list[int] = []
     replay_rows(
@@ -143,9 +143,9 @@ def test_wrong_rows_are_counted_not_raised() -> None:
     wrong = [
         Row("a", {"x": None}, True), Row("b", 3, True), Row("c", {"x": 1}, "maybe"), Row("d", {"x": 1}, True),
     ]  # fmt: skip
-    told = report_of(replay_rows(wrong, Settings(), 1))
-    assert (told.examples, told.labelled, told.waiting, told.parked) == (4, 1, 1, 2)
-    assert (told.example_outcomes["invalid"], told.labels["invalid"]) == (2, 1)
+    found = report_of(replay_rows(wrong, Settings(), 1))
+    assert (found.examples, found.labelled, found.waiting, found.parked) == (4, 1, 1, 2)
+    assert (found.example_outcomes["invalid"], found.labels["invalid"]) == (2, 1)
 
 
 @pytest.mark.parametrize("partitions", [2, 4, 7])
@@ -192,7 +192,7 @@ def test_outputs_in_a_recording_are_not_read() -> None:
     assert report_of(one) == report_of(replay_records(inputs, Settings(), 1))
 
 
-def test_progress_is_told_after_every_step() -> None:
+def test_progress_is_reported_after_every_step() -> None:
     """For a table on doubling intervals."""
     seen: list[int] = []
     settings = Settings.model_validate({"batch": {"max_records": 40}})
@@ -209,28 +209,28 @@ def test_progress_is_told_after_every_step() -> None:
 
 
 def test_a_report_has_these_members_in_this_order() -> None:
-    """Others build on the names."""
-    told = json.loads(report_of(rows(2, delay=3, learner={"kind": "perceptron"})).to_json())
-    assert list(told) == [
+    """Users' programs rely on the names."""
+    found = json.loads(report_of(rows(2, delay=3, learner={"kind": "perceptron"})).to_json())
+    assert list(found) == [
         "examples", "labelled", "mistakes", "updates", "mistake_rate", "baselines", "labels",
         "example_outcomes", "waiting", "parked", "learner", "bounds",
         "margin_upper_bound", "model", "passes", "converged", "cycle", "comparators",
     ]  # fmt: skip
-    assert told["labels"] == {
+    assert found["labels"] == {
         "consumed": 60, "applied": 60, "applied_late": 0, "duplicate": 0, "conflict": 0, "expired": 0, "unmatched": 0,
         "invalid": 0,
     }  # fmt: skip
-    assert told["example_outcomes"] == {
+    assert found["example_outcomes"] == {
         "labelled": 60,
         "expired": 0,
         "evicted": 0,
         "duplicate": 0,
         "invalid": 0,
     }
-    assert list(told["model"]) == ["epoch", "updates", "features", "digest", "window", "counting"]
-    assert told["learner"] == "perceptron"
-    assert told["mistake_rate"] == told["mistakes"] / 60
-    assert list(told["baselines"]["majority"]) == ["mistakes", "mistake_rate"]
+    assert list(found["model"]) == ["epoch", "updates", "features", "digest", "window", "counting"]
+    assert found["learner"] == "perceptron"
+    assert found["mistake_rate"] == found["mistakes"] / 60
+    assert list(found["baselines"]["majority"]) == ["mistakes", "mistake_rate"]
 
 
 def test_a_reports_sums_add_up() -> None:
@@ -241,10 +241,10 @@ def test_a_reports_sums_add_up() -> None:
         if (record.topic, record.offset % 4) != ("labels", 0)
     ]
     stream += [Record("labels", 1, 99, 500, b"x", b'{"id":"nobody","label":true}')]
-    told = report_of(replay_records(stream, Settings(), 2))
-    assert told.examples == sum(told.example_outcomes.values()) + told.waiting
-    assert told.labels["consumed"] == sum(told.labels.values()) - told.labels["consumed"] + told.parked
-    assert (told.waiting, told.parked) == (16, 1)
+    found = report_of(replay_records(stream, Settings(), 2))
+    assert found.examples == sum(found.example_outcomes.values()) + found.waiting
+    assert found.labels["consumed"] == sum(found.labels.values()) - found.labels["consumed"] + found.parked
+    assert (found.waiting, found.parked) == (16, 1)
 
 
 def test_the_majority_baseline_is_right_by_hand() -> None:
@@ -254,11 +254,11 @@ def test_the_majority_baseline_is_right_by_hand() -> None:
 
 
 def test_a_report_of_nothing_has_rates_of_zero() -> None:
-    """Nothing is divided by nothing."""
-    told = report_of(replay_rows([], Settings(), 3))
-    assert (told.examples, told.mistake_rate, told.baselines["majority"].mistake_rate) == (0, 0.0, 0.0)
-    assert told.model.updates == (0, 0, 0)
-    assert told.model.features == 0
+    """Zero is not divided by zero."""
+    found = report_of(replay_rows([], Settings(), 3))
+    assert (found.examples, found.mistake_rate, found.baselines["majority"].mistake_rate) == (0, 0.0, 0.0)
+    assert found.model.updates == (0, 0, 0)
+    assert found.model.features == 0
 
 
 def test_a_models_features_are_the_names_whose_theta_is_not_zero() -> None:
@@ -271,7 +271,7 @@ def test_a_models_features_are_the_names_whose_theta_is_not_zero() -> None:
         f.label("b", 4, False),
     )
     assert dict(f.model.learner.theta()) == {"x": 1.0, "gone": 0.0}
-    told = summary(f.model)
-    assert (told.features, told.updates) == (1, (2,))
+    found = summary(f.model)
+    assert (found.features, found.updates) == (1, (2,))
     counts = [PartitionCounts(ledger.tallies.life, 0, 0) for ledger in f.state.ledgers.values()]
-    assert report(counts, "perceptron", told).as_dict()["model"]["digest"] == f.model.digest()
+    assert report(counts, "perceptron", found).as_dict()["model"]["digest"] == f.model.digest()

@@ -44,7 +44,7 @@ def test_scaling_comes_before_normalising() -> None:
 
 
 def test_a_scaled_value_beyond_the_largest_is_refused() -> None:
-    """As one that was sent so large."""
+    """Like a value that was sent too large."""
     with pytest.raises(BadRecord) as refusal:
         reader(rules({"a": (0, 1e-20)}))(b'{"a": 1e90}')
     assert refusal.value.reason == "number-out-of-range"
@@ -68,7 +68,7 @@ def test_a_fitted_scale_gives_mean_0_and_deviation_1() -> None:
 
 
 def test_a_feature_that_never_varies_gets_width_1() -> None:
-    """So that it becomes 0, and not a quotient of rounding errors."""
+    """So the scaled value is 0, and not a quotient of rounding errors."""
     examples = [(("a", 0.1), ("b", float(n))) for n in range(10)]
 
     assert fitted(examples)["a"] == (0.1, 1.0)

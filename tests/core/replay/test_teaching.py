@@ -64,7 +64,7 @@ def test_100_queries_find_the_lectures_conjunction() -> None:
 
 @pytest.mark.parametrize("concept", every_conjunction(4), ids=str)
 def test_n_queries_find_any_conjunction_from_any_positive_example(concept: Conjunction) -> None:
-    """Whatever is negated."""
+    """Whichever of its variables are negated."""
     for example in every_example(4):
         if concept.holds(example):
             lesson = by_queries(concept.holds, 4, example)

@@ -1,4 +1,4 @@
-"""Very late labels: whose example nobody holds any more, applied from what the label record itself carries."""
+"""Very late labels, whose example is no longer held: applied from what the label record itself carries."""
 
 from typing import Any
 
@@ -53,10 +53,10 @@ def test_a_label_after_its_examples_expiry_is_applied_from_its_own_content() -> 
 
 
 def test_a_label_after_its_examples_eviction_likewise() -> None:
-    """It was evicted for others; the label finds the id remembered as such."""
+    """The example made room for others; its id is remembered as evicted."""
     f = feeder(labels={"max_waiting": 1})
     fed = f.feed(f.example("a", 1000), f.example("b", 1001), f.label("a", 1002, **OWN))
-    assert fed.told == [("evicted", "a"), ("applied_late", "a")]
+    assert fed.decided == [("evicted", "a"), ("applied_late", "a")]
     f.balance()
 
 
@@ -70,10 +70,10 @@ def test_a_parked_label_is_applied_from_its_own_content_when_its_time_is_over() 
 
 
 def test_a_parked_label_that_is_one_too_many_is_applied_from_its_own_content() -> None:
-    """The oldest has to go; what it carries does not."""
+    """The oldest label loses its place; what it carries is still used."""
     f = feeder(labels={"max_parked": 1})
     fed = f.feed(f.label("a", 1000, **OWN), f.label("b", 1000))
-    assert fed.told == [("parked", "a"), ("parked", "b"), ("applied_late", "a")]
+    assert fed.decided == [("parked", "a"), ("parked", "b"), ("applied_late", "a")]
     f.balance()
 
 
@@ -84,7 +84,7 @@ def test_as_long_as_the_example_is_held_the_content_is_not_asked() -> None:
         f.example("a", 1000), f.label("a", 1001, True, features={"z": 9}, prediction=True),
         f.label("b", 1002, **OWN), f.example("b", 1003),
     )  # fmt: skip
-    assert fed.told == [("applied", "a"), ("parked", "b"), ("applied", "b")]
+    assert fed.decided == [("applied", "a"), ("parked", "b"), ("applied", "b")]
     assert fed.decisions[0] == Decision("applied", "a", 0, 0, True, False)
     assert [update["features"] for update in fed.updates] == [{"a": 1}]
     f.balance()
@@ -100,10 +100,10 @@ def test_as_long_as_the_example_is_held_the_content_is_not_asked() -> None:
     ],
 )
 def test_half_a_content_is_none(content: dict[str, Any]) -> None:
-    """Existing label records may hold features: without a prediction there is nothing to judge."""
+    """Label records may already hold features; without a prediction there is nothing to judge."""
     f = feeder()
     fed = f.feed(f.label("a", 1000, **content), f.example("x", 100_000))
-    assert fed.told == [("parked", "a"), ("unmatched", "a")]
+    assert fed.decided == [("parked", "a"), ("unmatched", "a")]
     f.balance()
 
 
@@ -115,7 +115,7 @@ def test_the_id_is_remembered_afterwards() -> None:
     f = feeder()
     f.feed(f.label("a", 1000, **OWN), f.example("x", 50_000))
     fed = f.feed(f.label("a", 50_001, **OWN), f.label("a", 50_001, False, **OWN), f.example("a", 50_002))
-    assert fed.told == [("duplicate", "a"), ("conflict", "a"), ("duplicate", "a")]
+    assert fed.decided == [("duplicate", "a"), ("conflict", "a"), ("duplicate", "a")]
     assert f.ledger.tallies.life.mistakes == 1
     f.balance()
 

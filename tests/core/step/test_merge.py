@@ -56,7 +56,7 @@ def test_a_record_without_a_time_does_not_wait() -> None:
     assert merged([5, -1], [-1, 6]) == ["l", "e", "e", "l"]
 
 
-def test_an_empty_side_holds_the_other_back() -> None:
+def test_an_empty_input_holds_the_other_back() -> None:
     """Something older may still come, until it is known that nothing will."""
     merge = Merge([0])
     merge.add(inputs("labels", [1]))
@@ -66,8 +66,8 @@ def test_an_empty_side_holds_the_other_back() -> None:
     assert drain(merge, {("examples", 0)}) == [("labels", 0)]
 
 
-def test_a_side_that_runs_dry_stops_the_merge_there() -> None:
-    """Both sides are asked about anew, and each in its own partition."""
+def test_an_input_that_runs_dry_stops_the_merge_there() -> None:
+    """Each input is asked about again, in its own partition."""
     merge = Merge([0, 1])
     merge.add(inputs("examples", [1, 5]) + inputs("labels", [2]) + inputs("examples", [1], partition=1))
     assert drain(merge, set()) == [("examples", 0), ("labels", 0)]
@@ -79,7 +79,7 @@ def test_a_side_that_runs_dry_stops_the_merge_there() -> None:
 
 
 def test_a_record_put_back_is_the_next_one_again() -> None:
-    """What could not be handled yet, of either side."""
+    """A record that could not be handled yet, of either input."""
     merge = Merge([0])
     merge.add(inputs("examples", [1, 3]) + inputs("labels", [2]))
     for place in range(3):
@@ -96,8 +96,8 @@ def test_only_partitions_with_records_have_something_to_do() -> None:
     assert merge.buffered() == [0, 2]
 
 
-def test_a_side_over_its_capacity_is_paused_until_it_is_half_empty() -> None:
-    """What runs ahead waits at the log, not in memory; neither flips with every record."""
+def test_an_input_over_its_capacity_is_paused_until_it_is_half_empty() -> None:
+    """What runs ahead waits in the log, not in memory; and pausing does not flip with every record."""
     merge = Merge([0], capacity=4)
     merge.add(inputs("labels", [1, 2, 3]))
     assert merge.pausing() == (set(), set())
@@ -112,7 +112,7 @@ def test_a_side_over_its_capacity_is_paused_until_it_is_half_empty() -> None:
 
 
 def test_large_records_are_paused_by_their_bytes() -> None:
-    """All sides together share the capacity; what is taken makes room again."""
+    """All inputs share the capacity in bytes; what is taken makes room again."""
     merge = Merge([0, 1], capacity=100, capacity_bytes=4_000)
     one = Record("examples", 0, 0, 1, b"k" * 100, b"v" * 300, (("name", b"c" * 96),))
     assert merge.add([one]) == 500
@@ -132,27 +132,27 @@ times = st.lists(st.integers(-1, 30), max_size=25)
 def test_a_complete_stream_has_one_order_whatever_the_batches(
     examples: list[int], labels: list[int], data: Any
 ) -> None:
-    """Records come in any pieces; an empty side counts as drained only when all of it has come."""
+    """Records come in any pieces; an empty input counts as drained only when all of it has come."""
     whole = Merge([0])
-    sides: dict[TopicPartition, list[Record]] = {
+    coming_in: dict[TopicPartition, list[Record]] = {
         ("examples", 0): inputs("examples", examples),
         ("labels", 0): inputs("labels", labels),
     }
-    whole.add([record for side in sides.values() for record in side])
+    whole.add([record for each in coming_in.values() for record in each])
     expected = drain(whole, BOTH)
 
     pieces = Merge([0], capacity=5)
     taken = []
     for _ in count():
         for topic, partition in sorted(BOTH - pieces.paused):
-            coming = sides[topic, partition]
+            coming = coming_in[topic, partition]
             size = data.draw(st.integers(1 if coming else 0, 4))
             pieces.add(coming[:size])
             del coming[:size]
-        drained = {side for side in pieces.dry() if not sides[side]}
+        drained = {each for each in pieces.dry() if not coming_in[each]}
         taken += drain(pieces, drained)
         pieces.pausing()
-        if not any(sides.values()) and not pieces.buffered():
+        if not any(coming_in.values()) and not pieces.buffered():
             break
     assert taken == expected
     assert [offset for topic, offset in taken if topic == "labels"] == list(range(len(labels)))

@@ -36,7 +36,7 @@ def test_a_class_counts_from_when_its_label_is_parked() -> None:
     f = feeder(max_classes=2)
     fed = f.feed(*(f.label(name, 1, name) for name in "abcab"), *(f.example(name, 2) for name in "abcab"))
     assert reasons(fed) == [b"unknown-label"]
-    assert Counter(outcome for outcome, _ in fed.told) == {
+    assert Counter(outcome for outcome, _ in fed.decided) == {
         "parked": 2,
         "invalid": 1,
         "duplicate": 2 + 2,
@@ -47,13 +47,13 @@ def test_a_class_counts_from_when_its_label_is_parked() -> None:
 
 
 def test_a_class_whose_parked_labels_all_ended_unmatched_makes_room() -> None:
-    """It is not known any more, so another one may take its place."""
+    """The class is no longer known, so another may take its place."""
     f = feeder(max_classes=1)
     assert reasons(f.feed(f.label("1", 0, "a"), f.label("2", 0, "a"), f.label("3", 1, "b"))) == [
         b"unknown-label"
     ]
     fed = f.feed(f.label("4", 2_000, "b"))
-    assert [outcome for outcome, _ in fed.told] == ["unmatched", "unmatched", "parked"]
+    assert [outcome for outcome, _ in fed.decided] == ["unmatched", "unmatched", "parked"]
     assert reasons(f.feed(f.label("5", 2_000, "a"))) == [b"unknown-label"]
     f.balance()
 

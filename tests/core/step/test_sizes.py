@@ -29,7 +29,7 @@ def test_an_example_too_large_for_its_prediction_is_a_dead_letter_that_fits() ->
     f = Feeder()
     value = b'{"id":"a","features":{"x":"%s"}}' % (b"y" * (KAFKA_LARGEST - 33))
     fed = f.feed(f.record("examples", 1, value, key=b"a"))
-    assert fed.told == [("invalid", None)]
+    assert fed.decided == [("invalid", None)]
     assert not fed.predictions
     assert not f.ledger.waiting
     (dead,) = fed.dead_letters
@@ -84,7 +84,7 @@ def test_no_prediction_and_no_update_is_larger_than_its_topic_takes(
         f.example(record_id, 10**12, features, key=key, headers=headers),
         f.label(record_id, 10**12, labels[0]),
     )
-    assert [outcome for outcome, _ in fed.told] in (["applied"], ["invalid", "parked"])
+    assert [outcome for outcome, _ in fed.decided] in (["applied"], ["invalid", "parked"])
     for output in fed.outputs:
         if output.topic in ("predictions", "updates"):
             assert size(output) <= limit
@@ -162,7 +162,7 @@ def test_a_dead_letter_fits_and_is_whole_or_marked(
 
 
 def test_outcomes_come_in_numbered_parts_that_fit() -> None:
-    """The last part alone has time, inputs, marks, tallies and order; together they hold every decision."""
+    """The last part alone has time, inputs, recovery point, tallies and order; together they hold every decision."""
     decisions = []
     for largest in (1_000_000, 3000):
         f = Feeder(limits=SizeLimits(outcomes=largest))

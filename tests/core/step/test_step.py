@@ -46,7 +46,7 @@ def test_a_step_closes_after_so_many_bytes_to_be_written() -> None:
         assert max(sizes) < max(most, 1) + 50_000 or most == 10**9
         assert (len(fed.steps) == 1) is (most == 10**9)
         assert all(one.consumed or one.transaction.outputs for one in fed.steps)
-        told.append(fed.told)
+        told.append(fed.decided)
         f.balance()
     assert told[0] == told[1] == told[2]
 
@@ -116,8 +116,8 @@ def test_every_touched_partition_gets_outcomes_and_a_position() -> None:
     assert ([d.outcome for d in second.decisions], second.inputs) == (["parked"], Inputs(0, 1))
 
 
-def test_a_position_is_that_of_its_outcomes_marks_included() -> None:
-    """The marks are small, whatever is held."""
+def test_a_position_is_that_of_its_outcomes_recovery_point_included() -> None:
+    """The recovery point is small, however much is held."""
     f = Feeder()
     fed = f.feed(*(f.example(str(n), n) for n in range(50)), *(f.label(str(n), 60) for n in range(20)))
     for one, outcomes in zip(fed.steps, fed.outcomes, strict=True):
@@ -127,7 +127,7 @@ def test_a_position_is_that_of_its_outcomes_marks_included() -> None:
         assert len(position.metadata) < 4096
 
 
-def test_marks_lie_at_or_below_all_that_is_held() -> None:
+def test_a_recovery_point_lies_at_or_below_all_that_is_held() -> None:
     """s: the oldest waiting example; p and o: the ends before the transaction that made the oldest entry."""
     f = Feeder()
     f.feed(f.example("a", 1000), f.label("a", 1000))
@@ -198,7 +198,7 @@ def test_a_step_may_close_between_expiries_before_the_record_that_caused_them() 
     assert [one.inputs for one in fed.outcomes] == [Inputs(2500, 0), Inputs(2500, 0), Inputs(2501, 0)]
     assert [one.order for one in fed.outcomes] == [[0], [0], [1]]
     assert [one.consumed for one in fed.steps] == [0, 0, 1]
-    assert [record_id for _, record_id in fed.told] == [str(n) for n in range(2500)]
+    assert [record_id for _, record_id in fed.decided] == [str(n) for n in range(2500)]
     f.balance()
 
 
@@ -240,7 +240,7 @@ def test_any_batch_size_gives_the_same_result(records: list[Record], settings: d
 
 @given(complete(partitions=2), sections, st.integers(1, 9))
 def test_sums_always_add_up(records: list[Record], settings: dict[str, Any], size: int) -> None:
-    """Consumed = outcomes + held, on both sides, after every step."""
+    """Consumed = outcomes + held, for examples and labels, after every step."""
     feeder = Feeder(partitions=2, **settings)
     consumed = 0
     for start in range(0, len(records), size):

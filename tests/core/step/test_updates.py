@@ -93,7 +93,7 @@ def test_predicted_is_the_deciding_models_class_or_when_issued_the_published_one
 
 
 def test_an_update_says_all_that_a_fold_needs() -> None:
-    """And by whom it was decided; its key is the id."""
+    """And which model decided it; its key is the id."""
     f = Feeder(partitions=2, labels={"positive": "spam", "negative": "ham"})
     f.feed(f.example("z", 1, partition=0), f.label("z", 2, "ham", partition=0))
     fed = f.feed(f.example(7, 3, ["free"], partition=1), f.label("7", 4, "spam", partition=1))
@@ -214,7 +214,7 @@ def test_an_older_epochs_features_that_are_no_features_any_more_teach_nothing() 
     """Their label is applied all the same, and every sum adds up."""
     f = in_a_new_epoch({"a": None}, learner=PERCEPTRON)
     fed = f.feed(f.label("old", 2))
-    assert fed.told == [("applied", "old")]
+    assert fed.decided == [("applied", "old")]
     assert fed.updates == []
     assert fed.dead_letters == []
     f.balance()

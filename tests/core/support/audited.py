@@ -17,12 +17,12 @@ class Lists:
 
     def __init__(self, partitions: int, records: Mapping[Any, Iterable[Record]]) -> None:
         self.partitions = partitions
-        self.sides: dict[TopicPartition, list[Record]] = {
+        self.records: dict[TopicPartition, list[Record]] = {
             (topic, p): list(records.get((topic, p), ())) for topic in TOPICS for p in range(partitions)
         }
 
     def read(self, topic: Topic, partition: int) -> Iterator[Record]:
-        return iter(list(self.sides[topic, partition]))
+        return iter(list(self.records[topic, partition]))
 
     def begins_late(self, topic: Topic, partition: int) -> bool:
         return False
@@ -32,11 +32,11 @@ class Lists:
 
     def values(self, topic: Topic, partition: int) -> list[Any]:
         """The JSON values of one partition."""
-        return [msgspec.json.decode(record.value or b"null") for record in self.sides[topic, partition]]
+        return [msgspec.json.decode(record.value or b"null") for record in self.records[topic, partition]]
 
     def rewrite(self, topic: Topic, partition: int, place: int, change: Callable[[Any], None]) -> None:
         """Alter one record's JSON value."""
-        records = self.sides[topic, partition]
+        records = self.records[topic, partition]
         value = msgspec.json.decode(records[place].value or b"null")
         change(value)
         records[place] = records[place]._replace(value=msgspec.json.encode(value))

@@ -101,7 +101,7 @@ class Company:
         return [ledger.tallies.epoch for state in self.states for ledger in state.ledgers.values()]
 
     def judge(self, world: World) -> list[str]:
-        """Checks everything that is said of this run; returns what was counted."""
+        """Check every bound that is claimed of this run; return what was counted."""
         model = self.auditor()
         said = claims(model, self.tallies())
         for bound in said:

@@ -42,7 +42,7 @@ class Case:
         return len(declared(self.settings.labels)) == 2
 
     def partitions(self, wished: int) -> int:
-        """As many as wished, or as many as the learner can do with."""
+        """As many as wished, or the one that the learner can work with."""
         return wished if KINDS[self.kind].one_partition is None else 1
 
     def learner(self, partitions: int) -> Learner:
@@ -184,7 +184,7 @@ MORE = (
     "littlestone winnow, zero",
     "elimination, disjunctions",
 )
-"""Forms with a state of another make."""
+"""Forms whose state has another shape."""
 
 
 QUICK = (*FORMS.values(), "perceptron, open classes")

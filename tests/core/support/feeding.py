@@ -17,7 +17,7 @@ from mistakebound.settings import Settings
 
 @dataclass
 class Fed:
-    """What feeding came to."""
+    """What the steps made of the records fed."""
 
     steps: list[Step] = field(default_factory=list)
 
@@ -59,7 +59,7 @@ class Fed:
         return [decision for one in self.outcomes for decision in one.decisions]
 
     @property
-    def told(self) -> list[tuple[str, str | None]]:
+    def decided(self) -> list[tuple[str, str | None]]:
         """(outcome, id) in order."""
         return [(decision.outcome, decision.id) for decision in self.decisions]
 

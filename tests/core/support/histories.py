@@ -1,7 +1,7 @@
 """Random histories: one worker that is restarted in every way, beside one that never is.
 
 Both see the same records in the same portions. After every transaction, what the restarted worker holds
-must equal what the other holds, and so must what a third, rebuilt from the marks alone, would hold.
+must equal what the other holds, and so must what a third, rebuilt from the recovery point alone, would hold.
 """
 
 import struct
@@ -34,7 +34,17 @@ from mistakebound.worker.assignment import Borrow, Frozen, Start, WorkerState, e
 from tests.core.support.every_kind import CASES, Case
 from tests.core.support.memory_log import MemoryLog, MemorySession
 
-RESTARTS = ("none", "abort", "stale", "marks", "lower marks", "checkpoint", "outcomes", "borrowed", "marks")
+RESTARTS = (
+    "none",
+    "abort",
+    "stale",
+    "recovery point",
+    "lower recovery point",
+    "checkpoint",
+    "outcomes",
+    "borrowed",
+    "recovery point",
+)
 
 
 def random_settings(random: Random, case: Case) -> Settings:
@@ -144,7 +154,7 @@ def model_of(state: State) -> dict[str, Any]:
 
 
 def decided(transaction: Transaction) -> dict[str, Any]:
-    """What a transaction says, apart from the marks and from how its decisions were cut into parts."""
+    """What a transaction says, apart from the recovery point and from how its decisions were cut into parts."""
     steps: dict[int, dict[str, Any]] = {}
     others: list[Outgoing] = []
     for outgoing in transaction.outputs:
@@ -185,7 +195,8 @@ class History:
         self.log = MemoryLog(self.partitions, random.choice((1_000_000, 1_000_000, 1_500)))
         self.inputs = random_inputs(random, case, self.partitions)
         self.visible: dict[TopicPartition, int] = {
-            side: random.choice((0, len(records))) for side, records in self.inputs.items()
+            topic_partition: random.choice((0, len(records)))
+            for topic_partition, records in self.inputs.items()
         }
         epoch = encode(first_epoch(self.settings))
         self._keep(Transaction([Outgoing("updates", p, None, epoch) for p in range(self.partitions)]))
@@ -198,10 +209,10 @@ class History:
         rounds = 0
         while self._left() or rounds == 0:
             rounds += 1
-            for side, records in self.inputs.items():
+            for topic_partition, records in self.inputs.items():
                 if rounds > 60 or self.random.random() < 0.5:
-                    grown = self.visible[side] + self.random.randrange(0, 12)
-                    self.visible[side] = min(len(records), len(records) if rounds > 60 else grown)
+                    grown = self.visible[topic_partition] + self.random.randrange(0, 12)
+                    self.visible[topic_partition] = min(len(records), len(records) if rounds > 60 else grown)
             portion = None if rounds > 60 else self.random.choice((None, None, 0, 1, 3))
             self._round(portion)
             self._restart()
@@ -234,7 +245,7 @@ class History:
             held.positions.update(result.transaction.positions)
         self.transactions += 1
         self._compare(self.worker)
-        self._compare(self._take_over())  # a restart at this transaction, from the marks alone
+        self._compare(self._take_over())  # a restart at this transaction, from the recovery point alone
         if self.random.random() < 0.3:
             self.checkpoints.append(encode_checkpoint(self._checkpoint()))
 
@@ -254,9 +265,9 @@ class History:
             self._abort_one()
         elif how == "stale":
             self.worker = self._take_over(held=self.worker)
-        elif how == "marks":
+        elif how == "recovery point":
             self.worker = self._take_over()
-        elif how == "lower marks":
+        elif how == "lower recovery point":
             kept = dict(self.log.positions)
             self.log.positions = {p: self._lowered(position) for p, position in kept.items()}
             self.worker = self._take_over()
@@ -321,7 +332,7 @@ class History:
         assert other.fold.next_offsets == self.shadow.fold.next_offsets
 
     def _buffered(self, state: State, portion: int | None) -> tuple[Merge, set[TopicPartition]]:
-        """What a poll from the positions brings: everything visible, or so much of each side."""
+        """What a poll from the positions brings: everything visible, or so much of each topic partition."""
         merge = Merge(state.ledgers)
         drained: set[TopicPartition] = set()
         for p, ledger in state.ledgers.items():
@@ -338,7 +349,10 @@ class History:
         positions = {("examples", p): ledger.examples_next for p, ledger in ledgers.items()} | {
             ("labels", p): ledger.labels_next for p, ledger in ledgers.items()
         }
-        return any(records and records[-1].offset >= positions[side] for side, records in self.inputs.items())
+        return any(
+            records and records[-1].offset >= positions[topic_partition]
+            for topic_partition, records in self.inputs.items()
+        )
 
     def _keep(self, transaction: Transaction) -> dict[TopicPartition, int]:
         return self.log.commit(transaction, marker=self._marker())
@@ -347,12 +361,12 @@ class History:
         return self.random.random() < 0.8
 
     def _lowered(self, position: Position) -> Position:
-        marks = msgspec.json.decode(position.metadata)
+        point = msgspec.json.decode(position.metadata)
         for name in "po":
-            marks[name] = self.random.randrange(marks[name] + 1)
-        if marks["p"] == 0 and self.random.random() < 0.5:
-            marks |= {"o": 0, "s": 0}
-        return position._replace(metadata=encode(marks).decode())
+            point[name] = self.random.randrange(point[name] + 1)
+        if point["p"] == 0 and self.random.random() < 0.5:
+            point |= {"o": 0, "s": 0}
+        return position._replace(metadata=encode(point).decode())
 
     def _checkpoint(self) -> Checkpoint:
         return Checkpoint(

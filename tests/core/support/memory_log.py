@@ -1,6 +1,6 @@
 """A log in plain lists, for the rebuild's properties: committed records, and gaps where Kafka has markers.
 
-It is as much of `mistakebound.log.protocol` as `take_over` asks for.
+It implements as much of `mistakebound.log.protocol` as `take_over` uses.
 """
 
 from bisect import bisect_left
@@ -27,14 +27,14 @@ class MemoryLog:
         """Keep the transaction; the next offsets as a receipt has them: before the marker."""
         ends: dict[TopicPartition, int] = {}
         for outgoing in transaction.outputs:
-            side = (outgoing.topic, outgoing.partition)
-            offset = self.next[side]
-            self.records[side].append(
-                Record(*side, offset, 0, outgoing.key, outgoing.value, tuple(outgoing.headers))
+            topic_partition = (outgoing.topic, outgoing.partition)
+            offset = self.next[topic_partition]
+            self.records[topic_partition].append(
+                Record(*topic_partition, offset, 0, outgoing.key, outgoing.value, tuple(outgoing.headers))
             )
-            self.next[side] = ends[side] = offset + 1
-        for side in ends:
-            self.next[side] += marker
+            self.next[topic_partition] = ends[topic_partition] = offset + 1
+        for topic_partition in ends:
+            self.next[topic_partition] += marker
         self.positions.update(transaction.positions)
         return ends
 
@@ -42,20 +42,20 @@ class MemoryLog:
         """An aborted transaction: nothing is ever seen of it but the offsets that it took."""
         touched: set[TopicPartition] = set()
         for outgoing in outputs:
-            side = (outgoing.topic, outgoing.partition)
-            self.next[side] += 1
-            touched.add(side)
-        for side in touched:
-            self.next[side] += marker
+            topic_partition = (outgoing.topic, outgoing.partition)
+            self.next[topic_partition] += 1
+            touched.add(topic_partition)
+        for topic_partition in touched:
+            self.next[topic_partition] += marker
 
     def read(
         self, topic: Topic, partition: int, start: int, stop: int | None = None, *, wait_s: float = 30.0
     ) -> Iterator[Record]:
-        side = (topic, partition)
-        low, high = self.low_watermark(topic, partition), self.next[side]
+        topic_partition = (topic, partition)
+        low, high = self.low_watermark(topic, partition), self.next[topic_partition]
         if not low <= start <= high:
             raise OffsetLost(f"offset {start} of {topic}-{partition} is not in {low} to {high}")
-        found = self.records[side]
+        found = self.records[topic_partition]
         first = bisect_left(found, start, key=lambda record: record.offset)
         last = len(found) if stop is None else bisect_left(found, stop, key=lambda record: record.offset)
         return iter(found[first:last])

@@ -1,6 +1,6 @@
 """Mistake bounds as the literature states them; the service uses tighter ones, which these check.
 
-The words are those of `mistakebound.core.bounds`.
+`mistakebound.core.bounds` explains the words.
 """
 
 from collections.abc import Mapping, Sequence

@@ -147,7 +147,7 @@ def disjunction(seed: int, variables: int = 30, relevant: int = 3, **learner: An
 
 
 def concept(seed: int, kind: str, name: str, variables: int = 4, target: Any = None, **learner: Any) -> World:
-    """A random concept of the class, and random examples, the telling ones often among them."""
+    """A random concept of the class, and random examples, the informative ones often among them."""
     random = Random(seed)
     if target is None:
         target = _target(random, name, variables)

@@ -303,7 +303,7 @@ def test_nothing_is_claimed_where_an_assumption_is_not_declared(
 
 
 def test_an_exceeded_bound_says_so() -> None:
-    """A declared margin that the data does not have."""
+    """The declared margin is one that the data does not have."""
     found = bounds_of(linear(3, kind="perceptron", wanted=0.01, rows=300), gamma=0.9)
     assert not found[0].holds
     assert found[0].count > found[0].value
@@ -320,7 +320,7 @@ def test_open_classes_get_no_bound_and_no_certificate() -> None:
 
 
 def test_an_epoch_that_starts_from_anothers_rows_has_no_bound() -> None:
-    """Its theta is not the sum of its own updates."""
+    """The epoch's theta is not the sum of its own updates."""
     model = Model(Settings.model_validate({"learner": {"kind": "perceptron", "gamma": 0.1}}), 1)
     x = model.features(b'{"a": 1}')
     model.learn(0, x, True, False)
@@ -378,7 +378,7 @@ def test_a_theta_that_came_back_shows_that_nothing_separates(
 
 @pytest.mark.parametrize("kind", ["littlestone-winnow", "elimination", "con", "halving"])
 def test_learners_without_a_certificate_give_none(kind: str) -> None:
-    """They have no theta whose length would bound a margin."""
+    """No theta of theirs has a length that would bound a margin."""
     name = next(name for name in WORLDS if name.startswith(kind))
     world = WORLDS[name](1)
     company = Company(world, 1, 1, 1)

@@ -111,7 +111,7 @@ def test_the_window_is_never_below_a_true_margin() -> None:
 
 @pytest.mark.parametrize("kind", ["kernel-perceptron", "littlestone-winnow", "elimination"])
 def test_learners_without_such_a_statement_have_no_window(kind: str) -> None:
-    """None, not a number that means nothing."""
+    """They answer None, not a meaningless number."""
     chosen = Settings.model_validate(
         {"learner": {"kind": kind, "threshold": 1.0}, "features": {"bias": False}}
     )

@@ -75,7 +75,7 @@ def filled(
     """A query as Grafana sends it.
 
     `chosen` are the values of `job` and `instance` that the user picked; a variable that is not among them
-    has its `current` value of the file. Raises KeyError for a variable that there is none of.
+    has its `current` value of the file. Raises KeyError for a variable that does not exist.
     """
     built_in = {
         "__interval": _duration(step_s),

@@ -1,9 +1,9 @@
-"""Chance, sizes and the workers' client of the runs in this folder, settable from outside.
+"""Random choices, sizes and the workers' Kafka client in the tests of this folder, settable by variables.
 
 `MISTAKEBOUND_SEED` repeats a run's random choices (each test prints its seed; the processes' timing is
 not repeated). `MISTAKEBOUND_FAULTS_SIZE=full` asks for the full form of each test, which `python -m
 tests.faults` does; `MISTAKEBOUND_FAULTS_EXAMPLES` sets how many examples a run has. With
-`MISTAKEBOUND_FAULTS_CLIENT=confluent` workers talk to Kafka by librdkafka, while all else is as it was.
+`MISTAKEBOUND_FAULTS_CLIENT=confluent` the workers use librdkafka, and everything else stays the same.
 """
 
 import os

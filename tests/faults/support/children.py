@@ -91,7 +91,7 @@ class Children:
         return child
 
     def ok(self, *arguments: str, seconds: float = 60) -> str:
-        """What a command printed that had to end well."""
+        """The output of a command that must succeed."""
         child = self.start(*arguments)
         assert child.ends(seconds) == 0, child.last_words()
         return child.out()

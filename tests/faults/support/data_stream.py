@@ -87,7 +87,7 @@ def batches(begun_ms: int) -> list[list[Outgoing]]:
 
 
 class Came:
-    """What the topics say has become of each id."""
+    """What became of each id, as the topics say."""
 
     def __init__(self, log: Log) -> None:
         self.predicted = [read_prediction(record) for record in log.read("predictions", 0, 0)]

@@ -1,4 +1,4 @@
-"""A stream that is sent as it is needed."""
+"""A stream that is sent piece by piece, as the test needs it."""
 
 from collections.abc import Sequence
 

@@ -201,7 +201,7 @@ class Fleet:
         return found
 
     def asks(self, *verb: str) -> Any:
-        """What a command says that must end well, as JSON."""
+        """The JSON output of a command that must succeed."""
         folder = self.place.children.home / "checkpoints"
         options = (*self.place.options, "--set", f"checkpoint.url={folder}")
         return json.loads(ok(*verb, "--json", *options, log=None).stdout)
@@ -209,7 +209,7 @@ class Fleet:
 
 @contextmanager
 def members(bootstrap: str, group: str) -> Iterator[Callable[[], int]]:
-    """Tells how many are in the group, as the broker sees it."""
+    """How many members the group has, as the broker sees it."""
     admin = KafkaAdminClient(bootstrap_servers=bootstrap)
     try:
         yield lambda: len(admin.describe_groups([group])[group]["members"])

@@ -1,4 +1,4 @@
-"""What a process takes of its machine, as the kernel counts it (Linux)."""
+"""The resources that a process uses, as the kernel counts them (Linux)."""
 
 from collections.abc import Sequence
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""A user of the predictions who looks on all the time."""
+"""A consumer that reads the predictions all the time."""
 
 import json
 import threading

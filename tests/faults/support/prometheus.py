@@ -106,7 +106,7 @@ class Prometheus:
         return found if all(rule["health"] != "unknown" for rule in found) else []
 
     def series(self, query: Query, chosen: Mapping[str, list[str]], at_s: int, range_s: int) -> Shown:
-        """What a panel that shows so long up to a moment (Unix time) draws, without what is not a number."""
+        """What a panel draws for a range that ends at a moment (Unix time), without what is not a number."""
         expr = filled(query.expr, chosen, step_s=STEP_S, scrape_s=SCRAPE_S, range_s=range_s)
         if query.instant:
             data = self.get("query", query=expr, time=str(at_s))

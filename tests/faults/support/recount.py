@@ -67,7 +67,7 @@ def recount(log: Log, remember: int = REMEMBERED) -> Recount:
 
 
 def folded(log: Log) -> Recount:
-    """Only the model: what the updates on the log come to."""
+    """Only the model: the sum of the updates in the log."""
     found = Recount()
     for p in range(log.partitions):
         updates = list(log.read("updates", p, 0, wait_s=15))

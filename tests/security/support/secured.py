@@ -1,8 +1,8 @@
-"""A real broker with every kind of door, and a lock on what is behind them.
+"""A real broker with every kind of listener, and rights to be granted behind them.
 
 Listeners: `tls` (the broker shows a certificate), `mtls` (the client shows one, too), `scram` (TLS and a
-password), `expired` (a certificate of yesterday), and `inside`, plain, for the broker, its controller and
-the tests' own hands: whoever comes in there may do everything. Behind `mtls` and `scram` the
+password), `expired` (a certificate that expired yesterday), and `inside`, plain, for the broker, its controller and
+the tests themselves: a client of it may do everything. Behind `mtls` and `scram` the
 StandardAuthorizer asks for every right.
 """
 

@@ -1,4 +1,4 @@
-"""Learners against their textbook forms, written naively: same scores, same decisions, same mistakes."""
+"""Perceptrons and Winnow by hand: ties, additions in order, factors, overflow; and the model's version and digest."""
 
 import json
 from hashlib import sha256
@@ -252,7 +252,7 @@ def test_no_weight_overflows_and_theta_goes_on_counting(
 
 
 def test_opposite_infinities_cancel() -> None:
-    """Every score can be written as JSON, and has a sign only where one side is larger."""
+    """Every score can be written as JSON, and has a sign only where one infinity is larger."""
     assert saturate(inf - inf) == 0.0
     assert saturate(inf) == -saturate(-inf)
     assert isfinite(saturate(inf))
