@@ -15,7 +15,6 @@ from mistakebound.core.model.model import Model
 from mistakebound.core.reporting.report import ModelSummary
 from mistakebound.core.reporting.status import Hypothesis, Weight
 from mistakebound.core.step.state import State
-from mistakebound.worker.events import Event, Settled, StateDropped
 from mistakebound.core.theorems.claims import (
     Bound,
     certificate,
@@ -24,6 +23,7 @@ from mistakebound.core.theorems.claims import (
     why_none,
     window_certificate,
 )
+from mistakebound.worker.events import Event, Settled, StateDropped
 from mistakebound.worker.metrics.metrics import Metrics
 
 EVERY_S = 2.0
