@@ -10,7 +10,7 @@ from collections.abc import Iterator
 import pytest
 from hypothesis import HealthCheck, settings
 
-from mistakebound.worker import redaction
+from mistakebound.worker import known_secrets
 
 with warnings.catch_warnings():
     # kafka-python 3.0.12 reads its schemas at import by calls that Python 3.11 and 3.12 deprecate.
@@ -67,10 +67,10 @@ def _may_be_left_out(item: pytest.Item) -> bool:
 @pytest.fixture(autouse=True)
 def hidden_by_this_test() -> Iterator[None]:
     """What one test hides is no secret of the next one in the same process."""
-    before = dict(redaction._hidden)
+    before = dict(known_secrets._hidden)
     yield
-    redaction._hidden.clear()
-    redaction._hidden.update(before)
+    known_secrets._hidden.clear()
+    known_secrets._hidden.update(before)
 
 
 @pytest.fixture(scope="session")

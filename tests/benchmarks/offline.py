@@ -12,8 +12,8 @@ from river.metrics import Accuracy
 
 from mistakebound.commands.labelled_files import from_jsonl
 from mistakebound.core.ledger.ledger import Ledger
-from mistakebound.core.ledger.rebuild import read_recovery_point, rebuild
-from mistakebound.core.messages.schema import encode
+from mistakebound.core.ledger.rebuild import rebuild
+from mistakebound.core.messages.schema import encode, read_recovery_point
 from mistakebound.core.model.fold import Fold
 from mistakebound.core.model.model import Model, first_epoch
 from mistakebound.core.records import Outgoing, Record

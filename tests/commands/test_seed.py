@@ -12,8 +12,8 @@ from mistakebound.core.replay.recording import encode, encode_header
 from mistakebound.core.replay.replay import Row, as_stream, replay_rows, report_of
 from mistakebound.log.protocol import Log, Refused, TransactionFailed
 from mistakebound.settings import Settings
-from mistakebound.worker.assignment import fold_updates
 from mistakebound.worker.epochs.seeding import SeedPlan, execute, planned
+from mistakebound.worker.takeover import fold_updates
 from tests.commands.support.command_line import ok, run
 from tests.commands.support.epochs import PATIENCE_S, everything, flags, read_updates, work_on
 from tests.worker.support.faulty import FaultyLog

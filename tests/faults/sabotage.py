@@ -52,7 +52,7 @@ SIGNALS = "faults/test_signals.py"
 
 GUARDS: Mapping[str, Guard] = {
     "B1 only committed records are read": Guard(
-        "service/mistakebound/log/kafka/kafka_python/connect.py",
+        "service/mistakebound/log/kafka/kafka_python/make_clients.py",
         '"isolation_level": "read_committed"',
         '"isolation_level": "read_uncommitted"',
         KILLED,
@@ -61,7 +61,7 @@ GUARDS: Mapping[str, Guard] = {
         "service/mistakebound/log/kafka/write.py",
         "    if positions:\n        sender.send_positions(",
         "    if positions:\n"
-        "        sender.commit(limits.COMMIT_S)\n"
+        "        sender.commit(timeouts.COMMIT_S)\n"
         "        __import__('time').sleep(0.05)\n"
         "        sender.begin()\n"
         "        sender.send_positions(",
@@ -80,7 +80,7 @@ GUARDS: Mapping[str, Guard] = {
         KILLED,
     ),
     "B1 a rebuild reads from the recovery point": Guard(
-        "service/mistakebound/worker/assignment.py",
+        "service/mistakebound/worker/takeover.py",
         'log.read("predictions", partition, recovery_point.predictions)',
         'log.read("predictions", partition, log.high_watermark("predictions", partition))',
         KILLED,
@@ -116,13 +116,13 @@ GUARDS: Mapping[str, Guard] = {
         "log/kafka/test_client_traps.py::test_positions_of_a_step_given_up_are_never_committed",
     ),
     "B2 a ledger is kept only at its own position": Guard(
-        "service/mistakebound/worker/assignment.py",
+        "service/mistakebound/worker/takeover.py",
         "held is not None and held.positions.get(p) == positions[p]}",
         "held is not None and p in held.state.ledgers}",
         ZOMBIE,
     ),
     "B2 a takeover first folds what came since": Guard(
-        "service/mistakebound/worker/assignment.py",
+        "service/mistakebound/worker/takeover.py",
         "if held is not None and catch_up(log, held.fold):",
         "if held is not None:",
         ZOMBIE,
@@ -157,25 +157,25 @@ GUARDS: Mapping[str, Guard] = {
         DATA,
     ),
     "B5 lost offsets are refused": Guard(
-        "service/mistakebound/worker/assignment.py",
+        "service/mistakebound/worker/takeover.py",
         "        if newest_record(log, topic, partition) is not None:",
         "        if False:",
         LOST,
     ),
     "B5 a lost position is never guessed": Guard(
-        "service/mistakebound/log/kafka/kafka_python/connect.py",
+        "service/mistakebound/log/kafka/kafka_python/make_clients.py",
         '"auto_offset_reset": "none"',
         '"auto_offset_reset": "latest"',
         LOST,
     ),
     "B5 partition counts are fixed": Guard(
-        "service/mistakebound/log/kafka/membership.py",
+        "service/mistakebound/log/kafka/session_checks.py",
         "    if any(count not in (0, partitions) for count in counts.values()):",
         "    if False:",
         LOST,
     ),
     "B5 topics made anew are noticed": Guard(
-        "service/mistakebound/log/kafka/membership.py", "    if remade:", "    if False:", LOST
+        "service/mistakebound/log/kafka/session_checks.py", "    if remade:", "    if False:", LOST
     ),
     "B5 no epoch is begun over work": Guard(
         "service/mistakebound/worker/epochs/epochs.py", "        _refuse_worked(log)\n", "", LOST
@@ -280,7 +280,7 @@ GUARDS: Mapping[str, Guard] = {
         SCALING,
     ),
     "B10 both inputs of a partition stay together": Guard(
-        "service/mistakebound/log/kafka/kafka_python/connect.py",
+        "service/mistakebound/log/kafka/kafka_python/make_clients.py",
         '"partition_assignment_strategy": (RangePartitionAssignor,),',
         '"partition_assignment_strategy": (__import__("kafka.coordinator.assignors.sticky.sticky_assignor", '
         'fromlist=["x"]).StickyPartitionAssignor,),',

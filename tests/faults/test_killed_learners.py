@@ -13,7 +13,7 @@ from mistakebound.core.messages.schema import read_prediction
 from mistakebound.core.records import Outgoing
 from mistakebound.core.replay.replay import Row, as_stream, replay_rows
 from mistakebound.settings import Settings
-from mistakebound.worker.assignment import fold_updates
+from mistakebound.worker.takeover import fold_updates
 from tests.commands.support.command_line import run
 from tests.core.support.every_kind import CASES, FORMS, MORE, Case
 from tests.faults.support.children import Child, Children, until

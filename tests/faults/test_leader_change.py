@@ -22,7 +22,7 @@ from tests.log.support.cluster import Cluster
 pytestmark = pytest.mark.kafka
 SMALL_STEPS = "batch.max_records=50"
 PREFIX = "lead."
-HASTY = "from mistakebound.log.kafka import limits as s; s.FLUSH_S = s.OFFSETS_S = s.COMMIT_S = 3"
+HASTY = "from mistakebound.log.kafka import timeouts as s; s.FLUSH_S = s.OFFSETS_S = s.COMMIT_S = 3"
 """A transaction is given up before other brokers lead: so it must be got over, not just waited for."""
 STEP = 300
 """Records that are consumed between two blows."""

@@ -1,6 +1,6 @@
 """Data gone from a real broker: the worker refuses (exit code 5) with the remedy, and writes nothing.
 
-Going on would predict an example twice, or skip one. On sqlite: `tests/worker/test_assignment.py`.
+Going on would predict an example twice, or skip one. On sqlite: `tests/worker/test_takeover.py`.
 """
 
 import json

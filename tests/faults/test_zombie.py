@@ -22,7 +22,9 @@ RULES = (
     "kafka.session_timeout_ms=2000",
     "kafka.heartbeat_interval_ms=300",
 )
-SOON = "from mistakebound.log.kafka import limits; limits.TRANSACTION_MS, limits.DELIVERY_MS = 3000, 2500"
+SOON = (
+    "from mistakebound.log.kafka import timeouts; timeouts.TRANSACTION_MS, timeouts.DELIVERY_MS = 3000, 2500"
+)
 """The broker ends a silent worker's transaction after 3 s instead of 10 (librdkafka checks that a batch is given
 up before)."""
 FED = 50

@@ -22,7 +22,7 @@ from typer.testing import CliRunner
 from mistakebound.commands.app import app
 from mistakebound.config.load import load
 from mistakebound.config.problems import ConfigurationError
-from mistakebound.core.checkpoint import check_belongs, decode_checkpoint, describe_checkpoint
+from mistakebound.core.checkpoint_content import check_belongs, decode_checkpoint, describe_checkpoint
 from mistakebound.core.faults import REASONS, BadLog, BadSnapshot
 from mistakebound.core.messages.schema import encode, read_outcomes, read_prediction, read_update
 from mistakebound.core.records import Headers, Outgoing, Record, Topic
@@ -202,8 +202,8 @@ def checkpoint_files(random: Random) -> None:
     with contextlib.suppress(InvalidCheckpointError):
         assert envelope.parse(content) == payload, "a checksum that is right for other bytes"
     with contextlib.suppress(InvalidCheckpointError):
-        from mistakebound.worker.assignment import Start
         from mistakebound.worker.checkpoints.catalog import Head
+        from mistakebound.worker.takeover import Start
 
         head = Head("name", False, envelope.summary_of(content))
         _version(head)

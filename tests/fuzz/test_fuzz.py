@@ -20,10 +20,10 @@ from mistakebound.config.load import load
 from mistakebound.config.problems import ConfigurationError
 from mistakebound.core.audit.compare import shown
 from mistakebound.core.audit.replica import settings_of
-from mistakebound.core.checkpoint import check_belongs, decode_checkpoint
+from mistakebound.core.checkpoint_content import check_belongs, decode_checkpoint
 from mistakebound.core.faults import BadLog, BadRecord, BadSnapshot
 from mistakebound.core.ledger.ledger import Ledger
-from mistakebound.core.ledger.rebuild import read_recovery_point, rebuild
+from mistakebound.core.ledger.rebuild import rebuild
 from mistakebound.core.messages.dead_letters import dead_letter
 from mistakebound.core.messages.schema import (
     Decision,
@@ -35,6 +35,7 @@ from mistakebound.core.messages.schema import (
     Version,
     encode,
     read_outcomes,
+    read_recovery_point,
     read_update,
 )
 from mistakebound.core.messages.tallies import Tallies, zero

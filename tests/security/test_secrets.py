@@ -16,7 +16,7 @@ from typer.testing import CliRunner
 from mistakebound.commands.app import app
 from mistakebound.core.records import TOPICS
 from mistakebound.log.kafka import KafkaLog
-from mistakebound.worker import logs, redaction
+from mistakebound.worker import known_secrets, logs
 from tests.faults.support.children import Child, Children, until
 from tests.faults.support.deployment import address_of, assigned
 from tests.security.support.rights import rights
@@ -31,7 +31,7 @@ SECRET = 'pa55"\\wörd%/+ x'
 @pytest.fixture(autouse=True)
 def forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
     """What other tests hid, and these, is known only within one test."""
-    monkeypatch.setattr(redaction, "_hidden", {})
+    monkeypatch.setattr(known_secrets, "_hidden", {})
 
 
 @pytest.fixture
@@ -171,7 +171,7 @@ def test_a_crash_shows_its_traceback_without_the_secret(monkeypatch: pytest.Monk
 @pytest.mark.parametrize("form", ["json", "console"])
 def test_log_lines_do_not_hold_it_whoever_writes_them(form: logs.LogFormat) -> None:
     """Our own events and their tracebacks, and libraries' warnings."""
-    redaction.hide(SECRET)
+    known_secrets.hide(SECRET)
     written = io.StringIO()
     logs.configure(form, level="debug", stream=written)
     structlog.get_logger("mistakebound.any").debug("event", value=SECRET, more={"password": SECRET})
@@ -259,12 +259,12 @@ def test_the_environments_object_store_keys_are_hidden(monkeypatch: pytest.Monke
 
 def test_short_values_take_no_harmless_text_with_them() -> None:
     """They are masked where their key is shown."""
-    redaction.hide("abc")
-    assert redaction.redacted("abcdef") == "abcdef"
+    known_secrets.hide("abc")
+    assert known_secrets.redacted("abcdef") == "abcdef"
 
 
 def test_the_longest_secret_is_replaced_first() -> None:
     """Else the end of one that begins like another would be left."""
-    redaction.hide("secret")
-    redaction.hide("secret-and-more")
-    assert redaction.redacted("secret-and-more secret") == "*** ***"
+    known_secrets.hide("secret")
+    known_secrets.hide("secret-and-more")
+    assert known_secrets.redacted("secret-and-more secret") == "*** ***"

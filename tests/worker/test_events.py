@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from mistakebound.worker.assignment import WorkerState
 from mistakebound.worker.events import Event, PhaseEntered, PollReturned, Settled, after_commits, show_all
+from mistakebound.worker.takeover import WorkerState
 
 
 class Noting:

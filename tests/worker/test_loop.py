@@ -14,8 +14,8 @@ from mistakebound.core.records import INPUTS
 from mistakebound.core.replay.replay import replay_records
 from mistakebound.log.protocol import Fenced, Unreachable
 from mistakebound.worker import loop
-from mistakebound.worker.assignment import WorkerState
 from mistakebound.worker.rebuilds import GaveUp
+from mistakebound.worker.takeover import WorkerState
 from tests.support.tries import long, tried
 from tests.worker.support.faulty import COMMIT_FAULTS, POLL_FAULTS, FaultyLog
 from tests.worker.support.working import (

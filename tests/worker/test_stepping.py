@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from structlog.testing import capture_logs
 
-from mistakebound.core.checkpoint import Checkpoint
+from mistakebound.core.checkpoint_content import Checkpoint
 from mistakebound.core.messages.schema import read_outcomes
 from mistakebound.core.step.state import State
 from mistakebound.core.step.step import Step
@@ -17,10 +17,10 @@ from mistakebound.log.protocol import Log
 from mistakebound.log.sqlite.session import SqliteSession
 from mistakebound.settings import Settings
 from mistakebound.worker import stepping
-from mistakebound.worker.assignment import WorkerState
 from mistakebound.worker.checkpoints import schedule
 from mistakebound.worker.events import Assigned, Event, StepCommitted
 from mistakebound.worker.metrics.metrics import Metrics
+from mistakebound.worker.takeover import WorkerState
 from tests.worker.support.faulty import FaultyLog
 from tests.worker.support.working import Recount, Run, opened, settings_for, stream
 

@@ -45,7 +45,7 @@ def show(
     """Print a checkpoint's version, positions, digest and largest weights, as JSON."""
     from mistakebound.commands.checkpoint_files import read_checkpoint
     from mistakebound.commands.output import print_json
-    from mistakebound.core.checkpoint import describe_checkpoint
+    from mistakebound.core.checkpoint_content import describe_checkpoint
     from mistakebound.core.faults import BadSnapshot
     from mistakebound.core.model.model import Model
     from mistakebound.settings import Settings

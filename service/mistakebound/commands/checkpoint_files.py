@@ -1,7 +1,7 @@
 """Checkpoints as the command line names them: all in `checkpoint.url`, or single ones by path or URL."""
 
 from mistakebound.commands.errors import CommandError
-from mistakebound.core.checkpoint import Checkpoint, decode_checkpoint
+from mistakebound.core.checkpoint_content import Checkpoint, decode_checkpoint
 from mistakebound.core.faults import BadSnapshot
 from mistakebound.settings import CheckpointSettings
 from mistakebound.worker.checkpoints.envelope import InvalidCheckpointError, parse

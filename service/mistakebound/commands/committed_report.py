@@ -9,8 +9,8 @@ from mistakebound.core.theorems.claims import certificate, claims
 from mistakebound.log.newest import newest_record
 from mistakebound.log.protocol import Log
 from mistakebound.settings import Settings
-from mistakebound.worker.assignment import fold_updates
 from mistakebound.worker.epochs.epochs import newest_number
+from mistakebound.worker.takeover import fold_updates
 
 
 def read_report(log: Log, settings: Settings, *, fold: bool) -> Report:

@@ -4,7 +4,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from mistakebound.worker.redaction import MASK, hide, redacted
+from mistakebound.worker.known_secrets import MASK, hide, redacted
 
 _SECRET_NAME = re.compile(r"password|passwd|secret|token|credential", re.IGNORECASE)
 _URL_CREDENTIALS = re.compile(r"(?<=://)[^/?#\s]*(?=@)")

@@ -10,7 +10,7 @@ from typing import Literal, NamedTuple, get_args
 
 from mistakebound.core.records import Stream
 from mistakebound.core.step.facts import PartitionTotals, StepFacts
-from mistakebound.worker.assignment import WorkerState
+from mistakebound.worker.takeover import WorkerState
 
 Phase = Literal["starting", "restoring", "running", "draining"]
 PHASES: tuple[Phase, ...] = get_args(Phase)

@@ -13,7 +13,7 @@ from typing import Any, Literal, TextIO
 import structlog
 from structlog.typing import EventDict, Processor
 
-from mistakebound.worker.redaction import redacted
+from mistakebound.worker.known_secrets import redacted
 
 LogFormat = Literal["json", "console"]
 

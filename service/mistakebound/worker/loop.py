@@ -18,7 +18,6 @@ from mistakebound.core.records import INPUTS, Stream
 from mistakebound.log.protocol import Fenced, Log, OffsetLost, Session, TransactionFailed, Unreachable
 from mistakebound.settings import Settings
 from mistakebound.worker import events
-from mistakebound.worker.assignment import WorkerState, take_over
 from mistakebound.worker.checkpoints.schedule import CheckpointSchedule
 from mistakebound.worker.epochs.epochs import begin_first
 from mistakebound.worker.following import Following
@@ -26,6 +25,7 @@ from mistakebound.worker.input_buffer import InputBuffer
 from mistakebound.worker.interruptible import Interrupted, InterruptibleLog
 from mistakebound.worker.rebuilds import Rebuilds
 from mistakebound.worker.stepping import CHAIN, Stepping
+from mistakebound.worker.takeover import WorkerState, take_over
 
 POLL_S = 0.5
 SHARED = 4

@@ -11,13 +11,12 @@ from types import FrameType
 
 import structlog
 
-from mistakebound.core.checkpoint import settings_digest
+from mistakebound.core.checkpoint_content import settings_digest
 from mistakebound.core.messages.labels import spelled
 from mistakebound.exit_codes import ExitCode
 from mistakebound.log.protocol import Log
 from mistakebound.settings import Settings
 from mistakebound.worker import logs
-from mistakebound.worker.assignment import WorkerState
 from mistakebound.worker.checkpoints.schedule import CheckpointSchedule
 from mistakebound.worker.events import Observe, after_commits, show_all
 from mistakebound.worker.health import HealthLimits, Heartbeat
@@ -28,6 +27,7 @@ from mistakebound.worker.http.tls import tls_of
 from mistakebound.worker.loop import Worker
 from mistakebound.worker.metrics.metrics import Metrics
 from mistakebound.worker.metrics.model_insight import ModelInsight
+from mistakebound.worker.takeover import WorkerState
 
 DRAIN_S = 10.0
 """How long a drain may take."""

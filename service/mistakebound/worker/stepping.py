@@ -13,8 +13,8 @@ from mistakebound.core.records import TopicPartition
 from mistakebound.core.step.step import Step, step
 from mistakebound.log.protocol import Fenced, Receipt, Session, StaleGeneration
 from mistakebound.worker import events
-from mistakebound.worker.assignment import WorkerState
 from mistakebound.worker.input_buffer import InputBuffer
+from mistakebound.worker.takeover import WorkerState
 
 CHAIN = 16
 """Most steps in one chain. During the commit of its last step no other is made."""

@@ -8,8 +8,8 @@ from typing import Any
 
 from mistakebound.log import open_log
 from mistakebound.settings import Settings
-from mistakebound.worker.assignment import WorkerState
 from mistakebound.worker.process import work
+from mistakebound.worker.takeover import WorkerState
 from tests.benchmarks.contenders.task import Clock, Task
 
 

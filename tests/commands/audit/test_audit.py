@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from mistakebound.commands.audit import audit as audit_command
-from mistakebound.core.checkpoint import decode_checkpoint, encode_checkpoint
+from mistakebound.core.checkpoint_content import decode_checkpoint, encode_checkpoint
 from mistakebound.core.messages.schema import FORMAT, Base, Epoch, encode
 from mistakebound.core.records import TOPICS, Outgoing, Topic
 from mistakebound.log.protocol import Log

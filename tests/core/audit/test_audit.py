@@ -12,7 +12,7 @@ import msgspec
 import pytest
 from structlog.testing import capture_logs
 
-from mistakebound.core.checkpoint import (
+from mistakebound.core.checkpoint_content import (
     FORMAT,
     Checkpoint,
     decode_checkpoint,

@@ -13,9 +13,16 @@ from mistakebound.core.faults import BadLog
 from mistakebound.core.ledger import label_outcomes
 from mistakebound.core.ledger.label_outcomes import OF_EXAMPLES, OF_LABELS, OUTCOMES, Effect, Known
 from mistakebound.core.ledger.ledger import Ledger
-from mistakebound.core.ledger.rebuild import read_recovery_point, rebuild
+from mistakebound.core.ledger.rebuild import rebuild
 from mistakebound.core.messages.labels import Carried
-from mistakebound.core.messages.schema import Decision, Outcomes, RecoveryPoint, Version, encode
+from mistakebound.core.messages.schema import (
+    Decision,
+    Outcomes,
+    RecoveryPoint,
+    Version,
+    encode,
+    read_recovery_point,
+)
 from mistakebound.core.messages.tallies import EXAMPLE_OUTCOMES, LABEL_OUTCOMES
 from mistakebound.core.records import Position, Record
 from tests.core.support.feeding import Feeder

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mistakebound.core.checkpoint import _digest, settings_digest
+from mistakebound.core.checkpoint_content import _digest, settings_digest
 from mistakebound.core.learners import KINDS
 from mistakebound.core.learners.requirements import unmet
 from mistakebound.core.learners.version_space import VersionSpace

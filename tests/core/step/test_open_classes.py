@@ -6,7 +6,7 @@ from random import Random
 import pytest
 from structlog.testing import capture_logs
 
-from mistakebound.core.checkpoint import decode_checkpoint
+from mistakebound.core.checkpoint_content import decode_checkpoint
 from mistakebound.core.messages.inputs import CLASS_NAMES_BYTES
 from mistakebound.core.messages.schema import encode
 from mistakebound.core.step.sizes import SizeLimits

@@ -9,9 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mistakebound.core.checkpoint import freeze
-from mistakebound.core.ledger.rebuild import read_recovery_point
-from mistakebound.core.messages.schema import Inputs, RecoveryPoint
+from mistakebound.core.checkpoint_content import freeze
+from mistakebound.core.messages.schema import Inputs, RecoveryPoint, read_recovery_point
 from mistakebound.core.records import Record
 from mistakebound.core.step.merge import Merge
 from mistakebound.core.step.state import State

@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 
 from mistakebound.core.audit import Findings, audit
-from mistakebound.core.checkpoint import Checkpoint
+from mistakebound.core.checkpoint_content import Checkpoint
 from mistakebound.core.records import TOPICS, Record, Topic, TopicPartition
 from mistakebound.settings import MessageSettings
 from tests.core.support.histories import History

@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 from msgspec.structs import astuple
 
-from mistakebound.core.checkpoint import (
+from mistakebound.core.checkpoint_content import (
     FORMAT,
     Checkpoint,
     decode_checkpoint,
@@ -30,7 +30,7 @@ from mistakebound.core.step.merge import Merge
 from mistakebound.core.step.state import State
 from mistakebound.core.step.step import step
 from mistakebound.settings import Settings
-from mistakebound.worker.assignment import Borrow, Frozen, Start, WorkerState, epochs_of, take_over
+from mistakebound.worker.takeover import Borrow, Frozen, Start, WorkerState, epochs_of, take_over
 from tests.core.support.every_kind import CASES, Case
 from tests.core.support.memory_log import MemoryLog, MemorySession
 

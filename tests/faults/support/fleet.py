@@ -10,7 +10,7 @@ from typing import Any
 
 from kafka import KafkaAdminClient
 
-from mistakebound.core.checkpoint import Checkpoint, decode_checkpoint
+from mistakebound.core.checkpoint_content import Checkpoint, decode_checkpoint
 from mistakebound.core.messages.schema import read_outcomes, read_prediction
 from mistakebound.core.records import Outgoing
 from mistakebound.log.newest import newest_record

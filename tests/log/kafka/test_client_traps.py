@@ -15,10 +15,10 @@ from kafka import KafkaConsumer, KafkaProducer, OffsetAndMetadata, TopicPartitio
 from kafka.errors import CommitFailedError, KafkaError, OutOfOrderSequenceNumberError, UnknownBrokerIdError
 
 from mistakebound.core.records import Outgoing, Position, Transaction
-from mistakebound.log.kafka import KafkaLog, limits
-from mistakebound.log.kafka.kafka_python import append, batches, connect, send
-from mistakebound.log.kafka.kafka_python.connect import broker_partition
+from mistakebound.log.kafka import KafkaLog, timeouts
+from mistakebound.log.kafka.kafka_python import append, batches, make_clients, send
 from mistakebound.log.kafka.kafka_python.errors import translated
+from mistakebound.log.kafka.kafka_python.make_clients import broker_partition
 from mistakebound.log.protocol import Polled, Refused, StaleGeneration, TransactionFailed, Unreachable
 from tests.log.support.breaking import evict, expire, lose_a_sequence_number
 from tests.log.support.broker import Broker
@@ -87,9 +87,9 @@ def outcome(future: Any) -> BaseException | None:
 @pytest.fixture
 def hasty(monkeypatch: pytest.MonkeyPatch) -> None:
     """The same order of limits, in thirds and halves: a busy machine answers within them, a test need not wait."""
-    monkeypatch.setitem(connect._WRITING, "request_timeout_ms", 1_500)
-    monkeypatch.setitem(connect._WRITING, "delivery_timeout_ms", 2_000)
-    monkeypatch.setattr(limits, "FLUSH_S", 3)
+    monkeypatch.setitem(make_clients._WRITING, "request_timeout_ms", 1_500)
+    monkeypatch.setitem(make_clients._WRITING, "delivery_timeout_ms", 2_000)
+    monkeypatch.setattr(timeouts, "FLUSH_S", 3)
 
 
 # An expired batch (c1)

@@ -11,7 +11,7 @@ import pytest
 
 from mistakebound.core.records import Outgoing, Position
 from mistakebound.log import open_log
-from mistakebound.log.kafka import limits
+from mistakebound.log.kafka import timeouts
 from mistakebound.log.kafka.confluent import send
 from mistakebound.log.kafka.confluent.client import translated_options
 from mistakebound.log.protocol import Fenced, Log, Misconfigured, TransactionFailed
@@ -103,7 +103,7 @@ def test_a_call_that_does_not_end_costs_its_transaction_alone(
     kafka_bootstrap: str, prefix: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It is given up, with its client; the next one is committed by another."""
-    monkeypatch.setattr(limits, "OFFSETS_S", 0.1)
+    monkeypatch.setattr(timeouts, "OFFSETS_S", 0.1)
     monkeypatch.setattr(send, "LATE_S", 0.1)
     settings = Settings(log=LogSettings(url=f"kafka+confluent://{kafka_bootstrap}", prefix=prefix))
     with open_log(settings) as log:

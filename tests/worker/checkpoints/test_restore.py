@@ -10,15 +10,15 @@ import msgspec
 import pytest
 from structlog.testing import capture_logs
 
-from mistakebound.core.checkpoint import decode_checkpoint, encode_checkpoint
+from mistakebound.core.checkpoint_content import decode_checkpoint, encode_checkpoint
 from mistakebound.log.protocol import Log, Session
 from mistakebound.settings import Settings
-from mistakebound.worker.assignment import WorkerState, take_over
 from mistakebound.worker.checkpoints import restore, schedule
 from mistakebound.worker.checkpoints.catalog import Catalog
 from mistakebound.worker.checkpoints.open_store import open_store
 from mistakebound.worker.epochs.reset import execute, planned
 from mistakebound.worker.metrics.metrics import Metrics
+from mistakebound.worker.takeover import WorkerState, take_over
 from tests.commands.support.command_line import ok, run
 from tests.core.support.histories import ledger_of, model_of
 from tests.support.tries import long

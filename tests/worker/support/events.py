@@ -5,8 +5,8 @@ from collections.abc import Iterable, Mapping
 from mistakebound.core.model.fold import Fold
 from mistakebound.core.step.facts import PartitionTotals, StepFacts
 from mistakebound.core.step.state import State
-from mistakebound.worker.assignment import WorkerState
 from mistakebound.worker.events import Assigned, LagMeasured, Settled, StepCommitted
+from mistakebound.worker.takeover import WorkerState
 
 NOTHING = PartitionTotals(
     examples=0, labelled=0, mistakes=0, baseline_mistakes=0, updates=0, waiting=0, parked=0

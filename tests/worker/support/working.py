@@ -22,13 +22,13 @@ from mistakebound.core.records import Outgoing
 from mistakebound.log import open_log
 from mistakebound.log.protocol import Log
 from mistakebound.settings import Settings
-from mistakebound.worker.assignment import WorkerState, fold_updates
 from mistakebound.worker.checkpoints.schedule import CheckpointSchedule
 from mistakebound.worker.events import after_commits, show_all
 from mistakebound.worker.health import Heartbeat
 from mistakebound.worker.loop import Worker
 from mistakebound.worker.metrics.metrics import Metrics
 from mistakebound.worker.metrics.model_insight import ModelInsight
+from mistakebound.worker.takeover import WorkerState, fold_updates
 
 
 def settings_for(url: str = "sqlite::memory:", **sections: Any) -> Settings:

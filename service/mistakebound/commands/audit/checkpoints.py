@@ -6,7 +6,7 @@ from functools import partial
 from mistakebound.commands.checkpoint_files import open_own_store, read_checkpoint
 from mistakebound.commands.errors import CommandError
 from mistakebound.core.audit import Findings
-from mistakebound.core.checkpoint import Checkpoint, check_belongs
+from mistakebound.core.checkpoint_content import Checkpoint, check_belongs
 from mistakebound.core.faults import BadSnapshot
 from mistakebound.log.protocol import Log
 from mistakebound.settings import Settings

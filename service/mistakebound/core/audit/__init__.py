@@ -11,9 +11,9 @@ from mistakebound.core.audit.chain import check_chain
 from mistakebound.core.audit.findings import Finding, Findings
 from mistakebound.core.audit.ledgers import Ledgers
 from mistakebound.core.audit.models import check_model
-from mistakebound.core.audit.source import Source
+from mistakebound.core.audit.topics_read import Source
 from mistakebound.core.audit.walk import Walk
-from mistakebound.core.checkpoint import Checkpoint
+from mistakebound.core.checkpoint_content import Checkpoint
 from mistakebound.core.faults import BadSnapshot
 from mistakebound.settings import MessageSettings
 

@@ -1,7 +1,7 @@
 """The chain of updates: numbers without gaps, versions that grow, and the same epochs in every partition."""
 
 from mistakebound.core.audit.findings import Findings
-from mistakebound.core.audit.source import Source
+from mistakebound.core.audit.topics_read import Source
 from mistakebound.core.faults import BadLog
 from mistakebound.core.messages.schema import Epoch, Update, read_update
 

@@ -1,7 +1,7 @@
 """Dead letters of one partition, against the records that could not be read."""
 
 from mistakebound.core.audit.findings import Findings
-from mistakebound.core.audit.source import Ahead, Source
+from mistakebound.core.audit.topics_read import Ahead, Source
 from mistakebound.core.faults import BadRecord
 from mistakebound.core.messages.schema import Decision
 from mistakebound.core.records import Record

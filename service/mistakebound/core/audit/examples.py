@@ -9,7 +9,7 @@ from mistakebound.core.audit.findings import Findings
 from mistakebound.core.audit.labels import Labels
 from mistakebound.core.audit.reference_ledger import Waiting
 from mistakebound.core.audit.replica import Replica
-from mistakebound.core.audit.source import Ahead, Source
+from mistakebound.core.audit.topics_read import Ahead, Source
 from mistakebound.core.faults import BadRecord
 from mistakebound.core.messages.features import Features
 from mistakebound.core.messages.schema import Decision, Prediction, read_prediction

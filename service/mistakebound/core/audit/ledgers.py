@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from mistakebound.core.audit.counts import Counts
 from mistakebound.core.audit.findings import Findings
 from mistakebound.core.audit.reference_ledger import ReferenceLedger
-from mistakebound.core.checkpoint import LedgerSnapshot
+from mistakebound.core.checkpoint_content import LedgerSnapshot
 
 
 class Ledgers:

@@ -8,8 +8,8 @@ import msgspec
 from mistakebound.core.audit.compare import canonical
 from mistakebound.core.audit.findings import Findings
 from mistakebound.core.audit.replica import Replica, settings_of
-from mistakebound.core.audit.source import Source
-from mistakebound.core.checkpoint import Checkpoint
+from mistakebound.core.audit.topics_read import Source
+from mistakebound.core.checkpoint_content import Checkpoint
 from mistakebound.core.faults import BadLog
 from mistakebound.core.messages.schema import Epoch
 from mistakebound.settings import MessageSettings

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from mistakebound.core.audit.source import Ahead, Source
+from mistakebound.core.audit.topics_read import Ahead, Source
 from mistakebound.core.faults import BadLog, BadRecord
 from mistakebound.core.learners import KINDS
 from mistakebound.core.learners.requirements import unmet

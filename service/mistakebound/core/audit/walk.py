@@ -11,7 +11,7 @@ from mistakebound.core.audit.ledgers import Ledgers
 from mistakebound.core.audit.partition_steps import RecordedStep, recorded_steps
 from mistakebound.core.audit.reference_ledger import ReferenceLedger
 from mistakebound.core.audit.replica import Replica, settings_of
-from mistakebound.core.audit.source import Ahead, Source
+from mistakebound.core.audit.topics_read import Ahead, Source
 from mistakebound.core.faults import BadLog
 from mistakebound.core.messages.inputs import declared
 from mistakebound.core.messages.schema import Epoch

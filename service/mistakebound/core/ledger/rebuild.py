@@ -10,8 +10,7 @@ skipped undecoded, so that never more is held than in the end.
 
 from collections.abc import Iterable
 
-from msgspec import UNSET, DecodeError
-from msgspec.json import decode
+from msgspec import UNSET
 
 from mistakebound.core.faults import BadLog
 from mistakebound.core.ledger.entries import Parked, Shared, Waiting
@@ -33,18 +32,6 @@ from mistakebound.core.records import Position, Record
 NEAR, NEAR_MS = 256, 1_000
 """Offsets, and ms of stream time. Predictions within both share one floor object, hardly lower than their own offset: a
 number of its own would take 32 bytes of each entry."""
-
-
-def read_recovery_point(position: Position) -> RecoveryPoint:
-    """The recovery point in a committed position's metadata. Raises BadLog."""
-    try:
-        return decode(position.metadata, type=RecoveryPoint)
-    except (DecodeError, UnicodeError, RecursionError) as error:
-        raise BadLog(
-            f"the committed offset's metadata {position.metadata!r} holds no recovery point ({error}); "
-            "somebody has set the offsets: start with --resume-from-outcomes to go on from the newest outcomes; "
-            "or another program commits for this group: choose another worker.group"
-        ) from None
 
 
 def rebuild(

@@ -13,7 +13,7 @@ from msgspec import UNSET, Meta, Raw, Struct, UnsetType, field
 from mistakebound.core.faults import BadLog
 from mistakebound.core.messages import features
 from mistakebound.core.messages.tallies import Tallies
-from mistakebound.core.records import Record, Topic
+from mistakebound.core.records import Position, Record, Topic
 from mistakebound.settings import LabelValue
 
 FORMAT = 1
@@ -274,3 +274,15 @@ def read_update(record: Record) -> Update | Epoch:
             )
         return epoch
     return _own(_update, record)  # type: ignore[no-any-return]
+
+
+def read_recovery_point(position: Position) -> RecoveryPoint:
+    """The recovery point in a committed position's metadata. Raises BadLog."""
+    try:
+        return msgspec.json.decode(position.metadata, type=RecoveryPoint)
+    except (msgspec.DecodeError, UnicodeError, RecursionError) as error:
+        raise BadLog(
+            f"the committed offset's metadata {position.metadata!r} holds no recovery point ({error}); "
+            "somebody has set the offsets: start with --resume-from-outcomes to go on from the newest outcomes; "
+            "or another program commits for this group: choose another worker.group"
+        ) from None

@@ -23,7 +23,7 @@ from mistakebound.core.step.explain import Explaining
 from mistakebound.core.step.facts import StepFacts
 from mistakebound.core.step.merge import Merge
 from mistakebound.core.step.open_classes import add_class
-from mistakebound.core.step.outcomes import write_outcomes
+from mistakebound.core.step.outcome_records import write_outcomes
 from mistakebound.core.step.sizes import Sizes
 from mistakebound.core.step.state import State
 from mistakebound.settings import LabelValue

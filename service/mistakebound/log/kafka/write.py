@@ -19,7 +19,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from mistakebound.core.records import Outgoing, Position, TopicPartition
-from mistakebound.log.kafka import limits
+from mistakebound.log.kafka import timeouts
 from mistakebound.log.kafka.ports import Ends, Sender
 from mistakebound.log.kafka.watchdog import Watchdog
 from mistakebound.log.protocol import Fenced, LogError, StaleGeneration
@@ -43,7 +43,7 @@ class Writer:
             return self._sender
         sender = self._make(self._id)
         try:
-            with self._watchdog.limit(limits.STUCK_S, f"initialise transactions as {self._id}"):
+            with self._watchdog.limit(timeouts.STUCK_S, f"initialise transactions as {self._id}"):
                 sender.initialise()
         except LogError:
             sender.discard()
@@ -60,14 +60,14 @@ class Writer:
         sender = self.settle()
         sound = False
         try:
-            with self._watchdog.limit(limits.STUCK_S, f"a transaction of {self._id}"):
+            with self._watchdog.limit(timeouts.STUCK_S, f"a transaction of {self._id}"):
                 ends = _transact(sender, outputs, positions, member)
                 sound = True
                 return ends
         except sender.errors as error:
             failure = sender.explain(error)
             if not isinstance(failure, Fenced):
-                sound = sender.abort(limits.ABORT_S) and isinstance(failure, StaleGeneration)
+                sound = sender.abort(timeouts.ABORT_S) and isinstance(failure, StaleGeneration)
             raise failure from error
         finally:
             if not sound:
@@ -88,9 +88,9 @@ def _transact(
         parts.setdefault((each.topic, each.partition), []).append(each)
     sender.begin()
     for topic_partition, records in parts.items():
-        sender.send(topic_partition, records, limits.FLUSH_S)
-    ends = sender.flush(limits.FLUSH_S) if parts else {}
+        sender.send(topic_partition, records, timeouts.FLUSH_S)
+    ends = sender.flush(timeouts.FLUSH_S) if parts else {}
     if positions:
-        sender.send_positions(positions, member, limits.OFFSETS_S)
-    sender.commit(limits.COMMIT_S)
+        sender.send_positions(positions, member, timeouts.OFFSETS_S)
+    sender.commit(timeouts.COMMIT_S)
     return ends

@@ -1,7 +1,7 @@
 """The bytes of a checkpoint in any store: a head that can be read alone, then the payload.
 
 A line `mistakebound-checkpoint 1`, a line of JSON (`sha256` and `length` of the payload, `summary`), then the
-payload. `service/mistakebound/core/checkpoint.py` says what is in the payload. The head is not covered by the
+payload. `service/mistakebound/core/checkpoint_content.py` says what is in the payload. The head is not covered by the
 checksum: the summary may decide what is read, never what is believed.
 """
 

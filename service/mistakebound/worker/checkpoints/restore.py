@@ -13,15 +13,15 @@ from typing import Any
 
 import structlog
 
-from mistakebound.core.checkpoint import Checkpoint, check_belongs, decode_checkpoint
+from mistakebound.core.checkpoint_content import Checkpoint, check_belongs, decode_checkpoint
 from mistakebound.core.faults import BadSnapshot
 from mistakebound.log.protocol import Log, Refused
 from mistakebound.settings import Settings
-from mistakebound.worker.assignment import Frozen, Start
 from mistakebound.worker.checkpoints.catalog import Catalog, Head, StoredCheckpoint
 from mistakebound.worker.checkpoints.envelope import InvalidCheckpointError
 from mistakebound.worker.checkpoints.store import CheckpointError
 from mistakebound.worker.metrics.metrics import Metrics
+from mistakebound.worker.takeover import Frozen, Start
 
 WORTH_RECORDS = 1_000
 """Up to this many records are read faster from the log than a checkpoint is from a store."""

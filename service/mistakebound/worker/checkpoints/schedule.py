@@ -5,10 +5,15 @@ from concurrent.futures import Future, wait
 
 import structlog
 
-from mistakebound.core.checkpoint import FORMAT, Checkpoint, encode_checkpoint, freeze, settings_digest
+from mistakebound.core.checkpoint_content import (
+    FORMAT,
+    Checkpoint,
+    encode_checkpoint,
+    freeze,
+    settings_digest,
+)
 from mistakebound.log.protocol import Log
 from mistakebound.settings import Settings
-from mistakebound.worker.assignment import WorkerState, epochs_of
 from mistakebound.worker.checkpoints.catalog import Catalog
 from mistakebound.worker.checkpoints.open_store import open_store
 from mistakebound.worker.checkpoints.restore import Restore, summary_of, topic_ids
@@ -16,6 +21,7 @@ from mistakebound.worker.checkpoints.store import CheckpointError
 from mistakebound.worker.checkpoints.writer import Written, begin_write
 from mistakebound.worker.events import Event, Settled, StepCommitted
 from mistakebound.worker.metrics.metrics import Metrics
+from mistakebound.worker.takeover import WorkerState, epochs_of
 
 FINISH_S = 4.0
 """How long a drain waits for the store; less than the time the drain has."""

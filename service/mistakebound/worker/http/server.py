@@ -26,8 +26,8 @@ from urllib.parse import urlsplit
 
 from mistakebound.worker.health import Health
 from mistakebound.worker.http.tls import Tls
+from mistakebound.worker.known_secrets import redacted
 from mistakebound.worker.metrics.metrics import Metrics
-from mistakebound.worker.redaction import redacted
 
 MOST_HEAD_BYTES = 8_192
 MOST_HEAD_S = 5.0

@@ -3,8 +3,8 @@
 from mistakebound.core.messages.schema import Epoch, Update, read_update
 from mistakebound.core.replay.replay import Row, replay_rows
 from mistakebound.settings import Settings
-from mistakebound.worker.assignment import fold_updates
 from mistakebound.worker.epochs.seeding import execute, planned
+from mistakebound.worker.takeover import fold_updates
 from tests.log.kafka.end_to_end.conftest import inputs
 from tests.worker.support.working import Run, opened
 

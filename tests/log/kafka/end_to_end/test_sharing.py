@@ -12,12 +12,12 @@ from structlog.testing import capture_logs
 
 from mistakebound.log import open_log
 from mistakebound.settings import Settings
-from mistakebound.worker.assignment import fold_updates
 from mistakebound.worker.checkpoints import restore
 from mistakebound.worker.checkpoints.schedule import CheckpointSchedule
 from mistakebound.worker.events import show_all
 from mistakebound.worker.loop import Worker
 from mistakebound.worker.metrics.metrics import Metrics
+from mistakebound.worker.takeover import fold_updates
 from tests.worker.support.working import Recount, opened, settings_for, stream
 
 PATIENCE_S = 60.0

@@ -1,6 +1,6 @@
 """librdkafka as the log's `Client`; its options, by kafka-python's names, from `[kafka]`.
 
-Guarantees: those of `mistakebound.log.kafka.kafka_python.connect`. An option for which librdkafka has no
+Guarantees: those of `mistakebound.log.kafka.kafka_python.make_clients`. An option for which librdkafka has no
 counterpart is refused by name, never ignored.
 """
 
@@ -10,7 +10,7 @@ from typing import Any
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, Producer
 
-from mistakebound.log.kafka import limits
+from mistakebound.log.kafka import timeouts
 from mistakebound.log.kafka.confluent.errors import Errors
 from mistakebound.log.kafka.confluent.fetch import ConfluentFetcher
 from mistakebound.log.kafka.confluent.send import ConfluentSender
@@ -103,11 +103,11 @@ class ConfluentClient:
         """A producer with a stable id, not yet initialised."""
         ours = {
             "transactional.id": transactional_id,
-            "transaction.timeout.ms": limits.TRANSACTION_MS,
+            "transaction.timeout.ms": timeouts.TRANSACTION_MS,
             "enable.idempotence": True,
             "acks": "all",
-            "request.timeout.ms": limits.REQUEST_MS,
-            "delivery.timeout.ms": limits.DELIVERY_MS,
+            "request.timeout.ms": timeouts.REQUEST_MS,
+            "delivery.timeout.ms": timeouts.DELIVERY_MS,
             "batch.size": 262_144,
             "linger.ms": 2,
             "retry.backoff.ms": 5,

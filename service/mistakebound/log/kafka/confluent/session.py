@@ -16,8 +16,8 @@ from mistakebound.core.records import INPUTS, Position, Record, TopicPartition, 
 from mistakebound.log.kafka.confluent.errors import AUTH_REFUSED, PASSING, Errors, in_our_words, translated
 from mistakebound.log.kafka.confluent.fetch import consume, record_of
 from mistakebound.log.kafka.kafka_python.cluster import Cluster
-from mistakebound.log.kafka.membership import check_together, check_topics, check_transaction
 from mistakebound.log.kafka.names import BrokerPartition
+from mistakebound.log.kafka.session_checks import check_together, check_topics, check_transaction
 from mistakebound.log.kafka.write import Writer
 from mistakebound.log.protocol import Polled, Receipt, StaleGeneration, TopicDescription
 

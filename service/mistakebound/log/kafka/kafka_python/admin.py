@@ -12,8 +12,8 @@ from kafka.protocol.consumer import OffsetSpec
 
 from mistakebound.core.records import TOPICS, Topic
 from mistakebound.log.kafka.kafka_python.auth_errors import refusal
-from mistakebound.log.kafka.kafka_python.connect import Connection, broker_partition
 from mistakebound.log.kafka.kafka_python.errors import denied, translated
+from mistakebound.log.kafka.kafka_python.make_clients import Connection, broker_partition
 from mistakebound.log.kafka.names import Names
 from mistakebound.log.kafka.watchdog import Watchdog
 from mistakebound.log.protocol import LogError, Refused, TopicDescription

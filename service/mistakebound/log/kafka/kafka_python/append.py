@@ -8,7 +8,7 @@ import kafka.errors as kafka_errors
 from kafka import TopicPartition as BrokerPartition
 
 from mistakebound.core.records import Outgoing
-from mistakebound.log.kafka import limits
+from mistakebound.log.kafka import timeouts
 from mistakebound.log.kafka.kafka_python.cluster import Cluster
 from mistakebound.log.kafka.kafka_python.errors import denied
 from mistakebound.log.protocol import LogError, Unreachable
@@ -42,7 +42,7 @@ class Appender:
         rest, written = iter(records), 0
         try:
             while chunk := list(islice(rest, CHUNK)):
-                with self._cluster.watchdog.limit(limits.STUCK_S, "append"):
+                with self._cluster.watchdog.limit(timeouts.STUCK_S, "append"):
                     self._write(chunk)
                 written += len(chunk)
         except BaseException:
@@ -60,7 +60,7 @@ class Appender:
             self._asking(record, _send, self._producer, self._named(record), record) for record in chunk
         ]
         try:
-            self._producer.flush(limits.FLUSH_S)
+            self._producer.flush(timeouts.FLUSH_S)
         except kafka_errors.KafkaError as error:
             raise Unreachable(f"append: the broker did not take the records in time ({error!r})") from error
         for record, future in zip(chunk, futures, strict=True):

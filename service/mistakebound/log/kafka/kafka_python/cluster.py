@@ -10,8 +10,8 @@ from kafka import TopicPartition as BrokerPartition
 
 from mistakebound.core.records import INPUTS, Position, TopicPartition
 from mistakebound.log.kafka.kafka_python.admin import Admin
-from mistakebound.log.kafka.kafka_python.connect import Connection, broker_partition
 from mistakebound.log.kafka.kafka_python.errors import translated
+from mistakebound.log.kafka.kafka_python.make_clients import Connection, broker_partition
 from mistakebound.log.kafka.names import Names
 from mistakebound.log.kafka.watchdog import Watchdog
 from mistakebound.log.protocol import Refused

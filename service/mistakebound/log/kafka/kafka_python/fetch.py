@@ -6,8 +6,8 @@ from typing import Any
 from mistakebound.core.records import Record, TopicPartition
 from mistakebound.log.kafka.kafka_python.batches import deliver_records
 from mistakebound.log.kafka.kafka_python.cluster import Cluster
-from mistakebound.log.kafka.kafka_python.connect import broker_partition
 from mistakebound.log.kafka.kafka_python.errors import translated
+from mistakebound.log.kafka.kafka_python.make_clients import broker_partition
 
 MAX_RECORDS = 4_000
 POSITION_MS = 1_000

@@ -11,8 +11,8 @@ from mistakebound.core.records import INPUTS, Outgoing, Position, TopicPartition
 from mistakebound.log.kafka.kafka_python.append import discard
 from mistakebound.log.kafka.kafka_python.batches import end_of, send
 from mistakebound.log.kafka.kafka_python.cluster import Cluster
-from mistakebound.log.kafka.kafka_python.connect import broker_partition
 from mistakebound.log.kafka.kafka_python.errors import denied, missing_right, translated
+from mistakebound.log.kafka.kafka_python.make_clients import broker_partition
 from mistakebound.log.kafka.ports import Ends, fenced, given_up, moved_on
 from mistakebound.log.protocol import LogError
 

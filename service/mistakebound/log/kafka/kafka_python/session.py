@@ -23,9 +23,9 @@ from kafka.errors import IllegalStateError
 from mistakebound.core.records import INPUTS, Position, Record, TopicPartition, Transaction
 from mistakebound.log.kafka.kafka_python.batches import deliver_records
 from mistakebound.log.kafka.kafka_python.cluster import ENDS_MS, STUCK_S, Cluster
-from mistakebound.log.kafka.kafka_python.connect import broker_partition
 from mistakebound.log.kafka.kafka_python.errors import translated
-from mistakebound.log.kafka.membership import check_together, check_topics, check_transaction
+from mistakebound.log.kafka.kafka_python.make_clients import broker_partition
+from mistakebound.log.kafka.session_checks import check_together, check_topics, check_transaction
 from mistakebound.log.kafka.write import Writer
 from mistakebound.log.protocol import Polled, Receipt, StaleGeneration, Unreachable
 

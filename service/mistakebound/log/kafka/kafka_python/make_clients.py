@@ -19,9 +19,9 @@ from kafka import TopicPartition as BrokerPartition
 from kafka.coordinator.assignors.range import RangePartitionAssignor
 
 from mistakebound.core.records import Topic
-from mistakebound.log.kafka import limits
+from mistakebound.log.kafka import timeouts
 from mistakebound.log.kafka.kafka_python.auth_errors import AuthRefused, noting_client
-from mistakebound.log.kafka.kafka_python.options import checked
+from mistakebound.log.kafka.kafka_python.user_options import checked
 from mistakebound.log.kafka.names import Names
 from mistakebound.log.protocol import Misconfigured, Refused, Unreachable
 from mistakebound.settings import Settings
@@ -82,7 +82,7 @@ class Connection:
         ours = {
             **_WRITING,
             "transactional_id": transactional_id,
-            "transaction_timeout_ms": limits.TRANSACTION_MS,
+            "transaction_timeout_ms": timeouts.TRANSACTION_MS,
             # The broker still writes the last transaction's markers when the next one begins; the
             # client then waits one whole backoff: 100 ms by default.
             "retry_backoff_ms": 5,
@@ -159,8 +159,8 @@ _WRITING: Mapping[str, Any] = {
     "enable_idempotence": True,
     "allow_auto_create_topics": False,
     "batch_size": 262_144,
-    "request_timeout_ms": limits.REQUEST_MS,
-    "delivery_timeout_ms": limits.DELIVERY_MS,
+    "request_timeout_ms": timeouts.REQUEST_MS,
+    "delivery_timeout_ms": timeouts.DELIVERY_MS,
     "max_block_ms": 30_000,
 }
 

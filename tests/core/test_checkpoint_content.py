@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 from structlog.testing import capture_logs
 
-from mistakebound.core.checkpoint import (
+from mistakebound.core.checkpoint_content import (
     FORMAT,
     Checkpoint,
     check_belongs,

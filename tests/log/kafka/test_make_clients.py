@@ -9,9 +9,9 @@ from kafka import KafkaAdminClient, KafkaConsumer, KafkaProducer
 from kafka.coordinator.assignors.range import RangePartitionAssignor
 
 from mistakebound.log.kafka import KafkaLog
-from mistakebound.log.kafka.kafka_python import connect
-from mistakebound.log.kafka.kafka_python.connect import Connection, servers_of
-from mistakebound.log.kafka.kafka_python.options import GUARDED
+from mistakebound.log.kafka.kafka_python import make_clients
+from mistakebound.log.kafka.kafka_python.make_clients import Connection, servers_of
+from mistakebound.log.kafka.kafka_python.user_options import GUARDED
 from mistakebound.log.kafka.names import Names
 from mistakebound.log.protocol import Misconfigured, Refused, Unreachable
 from mistakebound.settings import Settings
@@ -42,7 +42,7 @@ def made(monkeypatch: pytest.MonkeyPatch) -> dict[str, dict[str, Any]]:
             def __init__(self, **given: Any) -> None:
                 options[self.name] = given
 
-        monkeypatch.setattr(connect, client.__name__, Recorder)
+        monkeypatch.setattr(make_clients, client.__name__, Recorder)
     return options
 
 

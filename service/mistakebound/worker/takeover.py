@@ -13,11 +13,11 @@ from typing import NamedTuple
 
 import structlog
 
-from mistakebound.core.checkpoint import Checkpoint, LedgerSnapshot, thaw
+from mistakebound.core.checkpoint_content import Checkpoint, LedgerSnapshot, thaw
 from mistakebound.core.faults import BadLog, BadSnapshot
 from mistakebound.core.ledger.ledger import Ledger
-from mistakebound.core.ledger.rebuild import read_recovery_point, rebuild
-from mistakebound.core.messages.schema import Epoch, RecoveryPoint, encode, read_outcomes
+from mistakebound.core.ledger.rebuild import rebuild
+from mistakebound.core.messages.schema import Epoch, RecoveryPoint, encode, read_outcomes, read_recovery_point
 from mistakebound.core.messages.tallies import zero
 from mistakebound.core.model.fold import Fold
 from mistakebound.core.model.model import Model
