@@ -9,7 +9,7 @@ from mistakebound.core.model.fold import Fold
 from mistakebound.core.records import INPUTS
 from mistakebound.core.replay.replay import Row, as_stream, fresh, replay_rows
 from mistakebound.core.reporting.status import CheckpointStatus, History, PartitionStatus
-from mistakebound.core.step.explained import ExplainedMistake
+from mistakebound.core.step.explain import ExplainedMistake
 from mistakebound.core.step.facts import StepFacts
 from mistakebound.core.step.merge import Merge
 from mistakebound.core.step.step import step

@@ -17,12 +17,8 @@ def check_chain(source: Source, findings: Findings) -> dict[int, Epoch]:
             findings.check("update numbers", f"updates-{partition}", False, str(error))
             seen.append([])
     for partition, numbers in enumerate(seen):
-        findings.check(
-            "epochs",
-            f"updates-{partition}",
-            numbers == sorted(epochs),
-            lambda numbers=numbers: f"its epochs are {numbers}, all epochs {sorted(epochs)}",  # type: ignore[misc]
-        )
+        text = f"its epochs are {numbers}, all epochs {sorted(epochs)}"
+        findings.check("epochs", f"updates-{partition}", numbers == sorted(epochs), text)
     return epochs
 
 
@@ -44,12 +40,8 @@ class _Chain:
     def _begin(self, epoch: Epoch, where: str) -> None:
         known = self._epochs.setdefault(epoch.epoch, epoch)
         rising = not self.numbers or epoch.epoch > self.numbers[-1]
-        self._findings.check(
-            "epochs",
-            where,
-            rising and known == epoch,
-            lambda: f"epoch {epoch.epoch} follows {self.numbers} or differs from other partitions' epoch",
-        )
+        text = f"epoch {epoch.epoch} follows {self.numbers} or differs from other partitions' epoch"
+        self._findings.check("epochs", where, rising and known == epoch, text)
         self.numbers.append(epoch.epoch)
         self._n, self._version = 0, [0] * len(self._version)
 

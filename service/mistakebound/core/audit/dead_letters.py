@@ -34,32 +34,22 @@ class DeadLetters:
     def expect(self, record: Record, reason: str) -> None:
         """A record that could not be read must be the next dead letter."""
         letter = self._next.peek()
-        headers = (
-            {}
-            if letter is None
-            else {
-                name: (value or b"").decode(errors="replace")
-                for name, value in letter.headers
-                if name.startswith("mistakebound.")
-            }
-        )
+        headers = {
+            name: (value or b"").decode(errors="replace")
+            for name, value in (() if letter is None else letter.headers)
+            if name.startswith("mistakebound.")
+        }
         source = headers.get("mistakebound.topic"), headers.get("mistakebound.offset")
         if letter is not None and source == (record.topic, str(record.offset)):
             self._next.take()
             found = headers.get("mistakebound.reason")
+            parts = ("key", letter.key, record.key), ("value", letter.value, record.value)
             whole = all(
                 f"mistakebound.{name}-length" in headers or was == should  # where it was not cut
-                for name, was, should in (
-                    ("key", letter.key, record.key),
-                    ("value", letter.value, record.value),
-                )
+                for name, was, should in parts
             )
-            self._findings.check(
-                "dead letters",
-                letter.location,
-                found == reason and whole,
-                f"reason {found!r} or its content is wrong; {record.location} is {reason}",
-            )
+            text = f"reason {found!r} or its content is wrong; {record.location} is {reason}"
+            self._findings.check("dead letters", letter.location, found == reason and whole, text)
         elif self._whole:
             where = (record.topic, record.partition, record.offset)
             self._findings.check(

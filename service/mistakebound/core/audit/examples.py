@@ -116,15 +116,11 @@ class Examples:
         record, recorded = found
         was, score, wrong = score_of(recorded), score_of(made), []
         assert score is not None
-        if (
-            was is not None
-            and self._tolerant
-            and not same_score(was, score)
-            and same_score(was, score, ulps=ULPS)
-        ):
+        same = same_score(was, score)
+        if not same and self._tolerant and was is not None and same_score(was, score, ulps=ULPS):
             self._findings.note(f"scores within {ULPS} units in the last place, not equal to the bit")
             made = replace(made, prediction=self._model.predict(was))
-        elif not same_score(was, score):
+        elif not same:
             wrong.append(f"score is {shown(was)}, should be {shown(score)}")
         if more := differing(recorded, made, leave=("score", "scores")):
             wrong.append(more)

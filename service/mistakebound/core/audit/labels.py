@@ -15,7 +15,7 @@ from mistakebound.core.messages.inputs import CLASS_NAMES_BYTES
 from mistakebound.core.messages.labels import spelled
 from mistakebound.core.messages.schema import Decision, Update, encode
 from mistakebound.core.records import Record
-from mistakebound.settings import LabelValue, Settings
+from mistakebound.settings import LabelValue
 
 
 class Labels:
@@ -25,14 +25,13 @@ class Labels:
         self,
         replica: Replica,
         partition: int,
-        settings: Settings,
         ledger: ReferenceLedger,
         counts: Counts,
         dead_letters: DeadLetters,
         findings: Findings,
     ) -> None:
         self.replica, self.partition, self.ledger, self.counts = replica, partition, ledger, counts
-        self.settings, self._model = settings, replica.model
+        self.settings, self._model = replica.model.settings, replica.model
         self._dead_letters, self._findings = dead_letters, findings
         self._recorded: list[tuple[Decision, int]] = []
         self._cursor = 0
@@ -134,12 +133,8 @@ class Labels:
     def _judged(self, entry: Waiting, label: LabelValue, *, late: bool) -> None:
         """Count the label, resolve the id, and learn if that is due."""
         mistaken = entry.predicted != label
-        self.counts.judged(
-            label,
-            mistaken=mistaken,
-            of_epoch=entry.epoch == self._model.epoch,
-            waiting=len(self.ledger.waiting),
-        )
+        waiting, of_epoch = len(self.ledger.waiting), entry.epoch == self._model.epoch
+        self.counts.judged(label, mistaken=mistaken, of_epoch=of_epoch, waiting=waiting)
         self.ledger.resolve(entry.id, label)
         self._learned(entry, label, mistaken=mistaken, late=late)
 
@@ -187,12 +182,8 @@ class Labels:
                 lambda: f"an update for {entry.id!r}, label {shown(label)}, where the model does not err",
             )
         elif not its_own or found is None:
-            self._findings.check(
-                "updates",
-                f"updates-{self.partition}",
-                False,
-                f"no update {due.n} for {entry.id!r}, label {shown(label)}, where one was due",
-            )
+            text = f"no update {due.n} for {entry.id!r}, label {shown(label)}, where one was due"
+            self._findings.check("updates", f"updates-{self.partition}", False, text)
         else:
             record, recorded = found
             ulps = ULPS if self._model.kind.rounds(self.settings.learner) else 0
@@ -229,12 +220,8 @@ class Labels:
         return recorded.source > newest or (example is not None and example.source == recorded.source)
 
     def _stranger(self, record: Record, recorded: Update) -> None:
-        self._findings.check(
-            "updates",
-            record.location,
-            False,
-            f"update {recorded.n} for {recorded.id!r} follows from no label",
-        )
+        text = f"update {recorded.n} for {recorded.id!r} follows from no label"
+        self._findings.check("updates", record.location, False, text)
         self._fold()
 
     def unexplained(self, updates: int | None) -> None:

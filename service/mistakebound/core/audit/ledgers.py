@@ -1,11 +1,16 @@
 """The ledgers in checkpoints, each compared with the audit's own when the walk reaches the same offset."""
 
 from collections.abc import Mapping
+from operator import attrgetter
 
 from mistakebound.core.audit.counts import Counts
 from mistakebound.core.audit.findings import Findings
 from mistakebound.core.audit.reference_ledger import ReferenceLedger
 from mistakebound.core.checkpoint_content import LedgerSnapshot
+
+# What a snapshot's entries and the audit's own have in common.
+_WAITING = attrgetter("id", "source", "at", "predicted", "epoch", "features", "updates")
+_PARKED = attrgetter("id", "offset", "label", "at", "carried")
 
 
 class Ledgers:
@@ -46,35 +51,21 @@ class Ledgers:
         for partition, left in self._waiting.items():
             for name, _, frozen in left:
                 empty = frozen.outcomes_end == 0 and not frozen.waiting and not frozen.parked
-                findings.check(
-                    "checkpoint ledgers",
-                    f"{name}, partition {partition}",
-                    empty,
-                    f"it stands at outcomes offset {frozen.outcomes_end}, where no partition step ended",
-                )
+                text = f"it stands at outcomes offset {frozen.outcomes_end}, where no partition step ended"
+                findings.check("checkpoint ledgers", f"{name}, partition {partition}", empty, text)
 
 
 def _differences(frozen: LedgerSnapshot, ledger: ReferenceLedger, counts: Counts) -> list[str]:
     wrong = []
+    remembered = [(record_id, entry.label) for record_id, entry in ledger.remembered.items()]
     for what, recorded, made in (
         (
             "waiting examples",
-            [(e.id, e.source, e.at, e.predicted, e.epoch, e.features, e.updates) for e in frozen.waiting],
-            [
-                (e.id, e.source, e.at, e.predicted, e.epoch, e.features, e.updates)
-                for e in ledger.waiting.values()
-            ],
+            list(map(_WAITING, frozen.waiting)),
+            list(map(_WAITING, ledger.waiting.values())),
         ),
-        (
-            "parked labels",
-            [(e.id, e.offset, e.label, e.at, e.carried) for e in frozen.parked],
-            [(e.id, e.offset, e.label, e.at, e.carried) for e in ledger.parked.values()],
-        ),
-        (
-            "remembered ids",
-            [(e.id, e.label) for e in frozen.remembered],
-            [(record_id, entry.label) for record_id, entry in ledger.remembered.items()],
-        ),
+        ("parked labels", list(map(_PARKED, frozen.parked)), list(map(_PARKED, ledger.parked.values()))),
+        ("remembered ids", [(e.id, e.label) for e in frozen.remembered], remembered),
     ):
         if len(recorded) != len(made):
             wrong.append(f"{len(recorded)} {what}, should be {len(made)}")

@@ -37,21 +37,16 @@ def recorded_steps(records: Iterable[Record], findings: Findings) -> Iterator[Re
     for record in records:
         part = read_outcomes(record)
         whole = part.part == len(parts) and (not parts or part.model == parts[0][1].model)
-        if not findings.check(
-            "steps",
-            record.location,
-            whole,
-            lambda part=part: f"part {part.part} continues no partition step",  # type: ignore[misc]
-        ):
+        text = f"part {part.part} continues no partition step"
+        if not findings.check("steps", record.location, whole, text):
             parts = []
         parts.append((record, part))
         last = (part.order, part.at, part.inputs, part.recovery_point, part.tallies)
         if all(field is None for field in last):
             continue
         whole = None not in last
-        if findings.check(
-            "steps", record.location, whole, "its last part lacks order, at, inputs, marks or tallies"
-        ):
+        text = "its last part lacks order, at, inputs, marks or tallies"
+        if findings.check("steps", record.location, whole, text):
             decisions = [(decision, each.offset) for each, its in parts for decision in its.decisions]
             first = parts[0][0].offset
             yield RecordedStep(first, record.offset, part.model, decisions, *last)  # type: ignore[arg-type]

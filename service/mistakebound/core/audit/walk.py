@@ -75,15 +75,9 @@ class Walk:
             raise BadLog(f"{where}: its version has {len(step.model.updates)} partitions")
         self.labels.unexplained(step.model.updates[p])
         for q, updates in enumerate(step.model.updates):
-            self._findings.check(
-                "step versions",
-                where,
-                replica.reach(q, updates),
-                lambda q=q, updates=updates: (
-                    f"it began with update {updates} of partition {q}, but "  # type: ignore[misc]
-                    f"{replica.model.updates[q]} are there (the version goes back, or updates are missing)"
-                ),
-            )
+            there = replica.reach(q, updates)
+            text = f"it began with update {updates} of partition {q}, but {replica.model.updates[q]} are there (the version goes back, or updates are missing)"
+            self._findings.check("step versions", where, there, text)
         self._wind(step, where)
         self.ledger.here = step.first_offset
         self.labels.begin(step)
@@ -115,9 +109,7 @@ class Walk:
         else:
             self.labels.unexplained(None)
         self._pass_epochs(0 if old is None else old.number, number)
-        self.labels = Labels(
-            self._replica, p, settings, self.ledger, self.counts, self._dead_letters, self._findings
-        )
+        self.labels = Labels(self._replica, p, self.ledger, self.counts, self._dead_letters, self._findings)
         if old is None:
             self.examples = Examples(
                 self._source, self._replica, p, self.labels, self._dead_letters, self._findings
@@ -171,12 +163,8 @@ class Walk:
         where = f"outcomes-{self._partition} offset {step.last_offset}"
         heads = (ahead.peek() for ahead in self._inputs.values())
         times = {max(self.ledger.now, head.timestamp_ms) for head in heads if head is not None}
-        if self._findings.check(
-            "committed positions",
-            where,
-            step.at in {self.ledger.now, *times},
-            lambda: f"its stream time is {step.at}, should be {self.ledger.now} or a next record's, {times}",
-        ):
+        text = f"its stream time is {step.at}, should be {self.ledger.now} or a next record's, {times}"
+        if self._findings.check("committed positions", where, step.at in {self.ledger.now, *times}, text):
             self.ledger.advance(step.at)
         while self.labels.undecided() and (due := self.ledger.next_due()) is not None:
             self.labels.ended(due)
@@ -187,14 +175,9 @@ class Walk:
     def _end(self, step: RecordedStep) -> None:
         where = f"outcomes-{self._partition} offset {step.last_offset}"
         differences = self.counts.differences(step.tallies)
-        self._findings.check(
-            "tallies",
-            where,
-            not differences or differences == self._known_differences,
-            lambda: "; ".join(
-                f"{name} is {one}, should be {two}" for name, (one, two) in differences.items()
-            ),
-        )
+        text = "; ".join(f"{name} is {one}, should be {two}" for name, (one, two) in differences.items())
+        known = not differences or differences == self._known_differences
+        self._findings.check("tallies", where, known, text)
         self._known_differences = differences
         wrong = [
             f"the next {topic} offset is {recorded}, should be {self._next[topic]}"
@@ -249,9 +232,5 @@ class Walk:
         if extra and self._source.goes_on(p, self._last_offset):
             self._findings.note("the log went on meanwhile: later partition steps were not audited")
             extra = []
-        self._findings.check(
-            "leftovers",
-            f"partition {p}",
-            not extra,
-            lambda: f"{' and '.join(extra)}: no partition step wrote it",
-        )
+        text = f"{' and '.join(extra)}: no partition step wrote it"
+        self._findings.check("leftovers", f"partition {p}", not extra, text)

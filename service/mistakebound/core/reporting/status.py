@@ -13,7 +13,7 @@ import msgspec
 from mistakebound.core.messages.schema import Epoch
 from mistakebound.core.model.settings_diff import changes
 from mistakebound.core.reporting.report import Report
-from mistakebound.core.step.explained import ExplainedMistake
+from mistakebound.core.step.explain import ExplainedMistake
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 

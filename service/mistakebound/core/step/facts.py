@@ -10,10 +10,9 @@ from typing import Any, Literal
 
 from mistakebound.core.messages.tallies import ExampleOutcome, LabelOutcome
 from mistakebound.core.records import Stream
-from mistakebound.core.step.explained import ExplainedMistake
+from mistakebound.core.step.explain import ExplainedMistake
 
 Direction = Literal["promote", "demote"]
-
 
 _zeros: Any = partial(defaultdict, int)
 

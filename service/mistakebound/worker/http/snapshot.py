@@ -14,8 +14,7 @@ from mistakebound.core.ledger.ledger import Ledger
 from mistakebound.core.model.fold import Fold
 from mistakebound.core.reporting.report import ModelSummary, PartitionCounts, Report, report
 from mistakebound.core.reporting.status import EpochStatus, History, PartitionStatus, epoch_status
-from mistakebound.core.step.explain import MOST_TERMS
-from mistakebound.core.step.explained import ExplainedMistake
+from mistakebound.core.step.explain import MOST_TERMS, ExplainedMistake
 from mistakebound.core.step.state import State
 from mistakebound.worker.events import Event, Settled, StateDropped, StepCommitted
 from mistakebound.worker.http.history import RecentHistory
