@@ -14,6 +14,7 @@ from importlib.util import find_spec
 from typing import Annotated, Any
 
 import typer
+from typer import Option
 from typer.core import TyperGroup
 
 from mistakebound.commands.errors import code_of
@@ -114,7 +115,7 @@ def _version(wanted: bool) -> None:
 def mistakebound(
     context: typer.Context,
     show_version: Annotated[
-        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
+        bool, Option("--version", callback=_version, is_eager=True, help="Print the version.")
     ] = False,
 ) -> None:
     """Predict at once, learn late and only from mistakes, and prove every number from the log."""

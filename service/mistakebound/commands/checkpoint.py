@@ -3,6 +3,7 @@
 from typing import Annotated
 
 import typer
+from typer import Argument, Option
 
 from mistakebound.commands.errors import CommandError
 from mistakebound.commands.options import Config, Json, LogUrl, Sets, read_settings
@@ -39,8 +40,8 @@ def list_(config: Config = None, sets: Sets = None, log: LogUrl = None, json: Js
 
 @checkpoint.command()
 def show(
-    file: Annotated[str, typer.Argument(metavar="FILE", help="A checkpoint's path or URL.")],
-    top: Annotated[int, typer.Option(help="How many of the largest weights to print.")] = 10,
+    file: Annotated[str, Argument(metavar="FILE", help="A checkpoint's path or URL.")],
+    top: Annotated[int, Option(help="How many of the largest weights to print.")] = 10,
 ) -> None:
     """Print a checkpoint's version, positions, digest and largest weights, as JSON."""
     from mistakebound.commands.checkpoint_files import read_checkpoint
@@ -62,7 +63,7 @@ def show(
 
 
 @checkpoint.command()
-def verify(files: Annotated[list[str], typer.Argument(metavar="FILE...", help="Paths or URLs.")]) -> None:
+def verify(files: Annotated[list[str], Argument(metavar="FILE...", help="Paths or URLs.")]) -> None:
     """Check that checkpoints are whole; exit 3 when one is not."""
     bad = 0
     for file in files:

@@ -3,6 +3,7 @@
 from typing import Annotated
 
 import typer
+from typer import Option
 
 from mistakebound.commands.options import Config, Json, LogUrl, Sets, load, open_log, read_settings
 from mistakebound.commands.output import print_json, print_message, render_table
@@ -15,8 +16,7 @@ config = typer.Typer(
 @config.command()
 def check(
     online: Annotated[
-        bool,
-        typer.Option("--online", help="Also check the log's topics, and write to checkpoint.url."),
+        bool, Option("--online", help="Also check the log's topics, and write to checkpoint.url.")
     ] = False,
     config: Config = None,
     sets: Sets = None,
@@ -57,7 +57,7 @@ def show(config: Config = None, sets: Sets = None, log: LogUrl = None, json: Jso
 @config.command()
 def schema(
     reference: Annotated[
-        bool, typer.Option("--reference", help="Print deploy/configuration.md: every setting at length.")
+        bool, Option("--reference", help="Print deploy/configuration.md: every setting at length.")
     ] = False,
 ) -> None:
     """Print the JSON Schema of mistakebound.toml; editors complete and check the file with it."""

@@ -2,7 +2,7 @@
 
 from typing import Annotated
 
-import typer
+from typer import Option
 
 from mistakebound.commands.errors import CommandError
 from mistakebound.commands.options import Config, LogUrl, Sets, read_settings
@@ -14,7 +14,7 @@ _ANSWER_BYTES = 65_536
 
 def health(
     ready: Annotated[
-        bool, typer.Option("--ready", help="Ask whether it keeps up (/readyz), not only whether it lives.")
+        bool, Option("--ready", help="Ask whether it keeps up (/readyz), not only whether it lives.")
     ] = False,
     config: Config = None,
     sets: Sets = None,

@@ -6,13 +6,13 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Annotated, Literal
 
-import typer
+from typer import Option
 
 from mistakebound.commands.errors import CommandError
 
 Form = Literal["recording", "csv", "svmlight", "jsonl"]
 FormOption = Annotated[
-    Form | None, typer.Option("--from", help="What the file holds; by default its content or name tells.")
+    Form | None, Option("--from", help="What the file holds; by default its content or name tells.")
 ]
 _ENDINGS: dict[str, Form] = {".csv": "csv", ".svm": "svmlight", ".svmlight": "svmlight", ".jsonl": "jsonl"}
 

@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
+from typer import Option
 
 from mistakebound.commands.options import Json
 
@@ -12,11 +12,9 @@ if TYPE_CHECKING:
 
 def learners(
     concepts: Annotated[
-        bool, typer.Option("--concepts", help="List the concept classes that learner.concepts can name.")
+        bool, Option("--concepts", help="List the concept classes that learner.concepts can name.")
     ] = False,
-    markdown: Annotated[
-        bool, typer.Option("--markdown", help="Print the table of learners as Markdown.")
-    ] = False,
+    markdown: Annotated[bool, Option("--markdown", help="Print the table of learners as Markdown.")] = False,
     json: Json = False,
 ) -> None:
     """List the learners: source, settings, bound, and whether partitions and workers may share one.

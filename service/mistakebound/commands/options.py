@@ -4,7 +4,7 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, TypeVar
 
-import typer
+from typer import Option
 
 from mistakebound.commands.errors import CommandError
 
@@ -16,25 +16,19 @@ if TYPE_CHECKING:
 Choice = TypeVar("Choice", bound=str)
 Config = Annotated[
     Path | None,
-    typer.Option(
-        "--config", metavar="FILE", help="Settings in TOML; default ./mistakebound.toml, if it exists."
-    ),
+    Option("--config", metavar="FILE", help="Settings in TOML; default ./mistakebound.toml, if it exists."),
 ]
 Sets = Annotated[
     list[str] | None,
-    typer.Option(
-        "--set", metavar="KEY=VALUE", help="One setting, such as learner.kind=winnow; may be repeated."
-    ),
+    Option("--set", metavar="KEY=VALUE", help="One setting, such as learner.kind=winnow; may be repeated."),
 ]
 LogUrl = Annotated[
     str | None,
-    typer.Option("--log", metavar="URL", help="The log: kafka://host:9092, sqlite:FILE or sqlite::memory:."),
+    Option("--log", metavar="URL", help="The log: kafka://host:9092, sqlite:FILE or sqlite::memory:."),
 ]
-Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
-DryRun = Annotated[bool, typer.Option("--dry-run", "-n", help="Print the plan and do nothing.")]
-WaitS = Annotated[
-    float, typer.Option("--wait", min=0, metavar="SECONDS", help="How long to wait for the group.")
-]
+Json = Annotated[bool, Option("--json", help="Print JSON.")]
+DryRun = Annotated[bool, Option("--dry-run", "-n", help="Print the plan and do nothing.")]
+WaitS = Annotated[float, Option("--wait", min=0, metavar="SECONDS", help="How long to wait for the group.")]
 
 
 def choose(name: str, value: str, choices: "tuple[Choice, ...]") -> Choice:

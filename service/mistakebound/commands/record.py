@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Annotated
 
-import typer
+from typer import Argument, Option
 
 from mistakebound.commands.errors import CommandError
 from mistakebound.commands.options import Config, LogUrl, Sets, choose, open_log, read_settings
@@ -14,9 +14,9 @@ from mistakebound.commands.output import print_message
 
 
 def record(
-    file: Annotated[str, typer.Argument(metavar="FILE|-", help="Where to write; - is stdout.")],
+    file: Annotated[str, Argument(metavar="FILE|-", help="Where to write; - is stdout.")],
     topics: Annotated[
-        list[str] | None, typer.Option("--topics", metavar="NAMES", help="Logical names; default all topics.")
+        list[str] | None, Option("--topics", metavar="NAMES", help="Logical names; default all topics.")
     ] = None,
     config: Config = None,
     sets: Sets = None,

@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING, Annotated
 
-import typer
+from typer import Option
 
 from mistakebound.commands.errors import CommandError
 from mistakebound.commands.options import Config, Json, LogUrl, Sets, WaitS, open_log, read_settings
@@ -14,14 +14,14 @@ if TYPE_CHECKING:
 def reset(
     to: Annotated[
         str | None,
-        typer.Option(
+        Option(
             "--to",
             metavar="VERSION",
             help="Start from an earlier version: updates by partition, 12,9, or with their epoch, 1:12,9.",
         ),
     ] = None,
     execute: Annotated[
-        bool, typer.Option("--execute", help="Begin the epoch; without it only the plan is printed.")
+        bool, Option("--execute", help="Begin the epoch; without it only the plan is printed.")
     ] = False,
     wait: WaitS = 60.0,
     config: Config = None,

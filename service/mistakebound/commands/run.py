@@ -3,7 +3,7 @@
 import gc
 from typing import Annotated, Literal
 
-import typer
+from typer import Option
 
 from mistakebound.commands.options import Config, LogUrl, Sets, open_log, read_settings
 from mistakebound.commands.output import print_message
@@ -11,15 +11,15 @@ from mistakebound.commands.output import print_message
 
 def run(
     log_format: Annotated[
-        Literal["json", "console"], typer.Option("--log-format", help="How log lines on stderr look.")
+        Literal["json", "console"], Option("--log-format", help="How log lines on stderr look.")
     ] = "json",
     log_level: Annotated[
         Literal["debug", "info", "warning", "error"],
-        typer.Option("--log-level", help="The lowest level that is logged."),
+        Option("--log-level", help="The lowest level that is logged."),
     ] = "info",
     resume_from_outcomes: Annotated[
         bool,
-        typer.Option(
+        Option(
             "--resume-from-outcomes",
             help="If the group's offsets were lost or moved, go on from the newest committed outcomes.",
         ),

@@ -2,14 +2,14 @@
 
 from typing import Annotated
 
-import typer
+from typer import Argument
 
 from mistakebound.commands.input_files import FormOption, choose_form, read_input
 from mistakebound.commands.options import Config, DryRun, Json, LogUrl, Sets, WaitS, open_log, read_settings
 
 
 def seed(
-    file: Annotated[str, typer.Argument(metavar="FILE|-", help="Labelled data, or a recording; - is stdin.")],
+    file: Annotated[str, Argument(metavar="FILE|-", help="Labelled data, or a recording; - is stdin.")],
     form: FormOption = None,
     dry_run: DryRun = False,
     wait: WaitS = 60.0,

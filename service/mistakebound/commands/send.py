@@ -6,7 +6,7 @@ import time
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Annotated, Literal
 
-import typer
+from typer import Argument
 
 from mistakebound.commands.errors import CommandError
 from mistakebound.commands.options import Config, LogUrl, Sets, open_log, read_settings
@@ -21,9 +21,9 @@ if TYPE_CHECKING:
 def send(
     topic: Annotated[
         Literal["examples", "labels", "inputs"],
-        typer.Argument(metavar="TOPIC", help="examples or labels; `inputs` for both, from a recording."),
+        Argument(metavar="TOPIC", help="examples or labels; `inputs` for both, from a recording."),
     ],
-    file: Annotated[str, typer.Argument(metavar="FILE|-", help="JSON Lines or a recording; - is stdin.")],
+    file: Annotated[str, Argument(metavar="FILE|-", help="JSON Lines or a recording; - is stdin.")],
     config: Config = None,
     sets: Sets = None,
     log: LogUrl = None,

@@ -2,17 +2,17 @@
 
 from typing import Annotated
 
-import typer
+from typer import Option
 
 from mistakebound.commands.options import Config, Json, LogUrl, Sets, open_log, read_settings
 
 
 def status(
     model: Annotated[
-        bool, typer.Option("--model", help="Also fold `updates` and print the model's size and digest.")
+        bool, Option("--model", help="Also fold `updates` and print the model's size and digest.")
     ] = False,
     schema: Annotated[
-        bool, typer.Option("--schema", help="Print the JSON Schema of --json, and of /api/status, instead.")
+        bool, Option("--schema", help="Print the JSON Schema of --json, and of /api/status, instead.")
     ] = False,
     config: Config = None,
     sets: Sets = None,

@@ -3,7 +3,7 @@
 import sys
 from typing import TYPE_CHECKING, Annotated, Literal
 
-import typer
+from typer import Argument, Option
 
 from mistakebound.commands.options import Config, LogUrl, Sets, choose, open_log, read_settings
 
@@ -12,12 +12,12 @@ if TYPE_CHECKING:
 
 
 def tail(
-    topic: Annotated[str, typer.Argument(metavar="TOPIC", help="Logical name, such as predictions.")],
+    topic: Annotated[str, Argument(metavar="TOPIC", help="Logical name, such as predictions.")],
     *,
-    start: Annotated[Literal["beginning", "end"], typer.Option("--from", help="Where to begin.")] = "end",
-    count: Annotated[int | None, typer.Option("-c", "--count", min=1, help="Stop after this many.")] = None,
+    start: Annotated[Literal["beginning", "end"], Option("--from", help="Where to begin.")] = "end",
+    count: Annotated[int | None, Option("-c", "--count", min=1, help="Stop after this many.")] = None,
     json: Annotated[
-        bool, typer.Option("--json", help="Print partition, offset, time, key and headers too.")
+        bool, Option("--json", help="Print partition, offset, time, key and headers too.")
     ] = False,
     config: Config = None,
     sets: Sets = None,

@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-import typer
+from typer import Argument, Option
 
 from mistakebound.commands.errors import CommandError
 from mistakebound.commands.options import Json
@@ -15,28 +15,28 @@ Protocol = Literal["queries", "teacher", "nature"]
 
 def teach(
     protocol: Annotated[
-        Protocol, typer.Argument(metavar="PROTOCOL", help="Who chooses the examples: I, II or III.")
+        Protocol, Argument(metavar="PROTOCOL", help="Who chooses the examples: I, II or III.")
     ],
     concept: Annotated[
-        str, typer.Option("--concept", metavar="TEXT", help="Such as 'x2 and x3 and not x5', or true.")
+        str, Option("--concept", metavar="TEXT", help="Such as 'x2 and x3 and not x5', or true.")
     ],
     variables: Annotated[
-        int, typer.Option("--variables", min=1, max=10_000, metavar="N", help="How many variables: x1 to xN.")
+        int, Option("--variables", min=1, max=10_000, metavar="N", help="How many variables: x1 to xN.")
     ],
     positive: Annotated[
         str | None,
-        typer.Option(
+        Option(
             "--positive",
             metavar="BITS",
             help="queries: a known positive example, x1 first; allows negations.",
         ),
     ] = None,
     general: Annotated[
-        bool, typer.Option("--general", help="Do not tell the learner that nothing is negated.")
+        bool, Option("--general", help="Do not tell the learner that nothing is negated.")
     ] = False,
-    seed: Annotated[int, typer.Option("--seed", min=0, help="nature: the seed of the random examples.")] = 0,
+    seed: Annotated[int, Option("--seed", min=0, help="nature: the seed of the random examples.")] = 0,
     examples: Annotated[
-        int, typer.Option("--examples", min=0, metavar="N", help="nature: how many at most.")
+        int, Option("--examples", min=0, metavar="N", help="nature: how many at most.")
     ] = 1_000,
     json: Json = False,
 ) -> None:

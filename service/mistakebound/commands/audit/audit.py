@@ -5,7 +5,7 @@ from collections.abc import Callable
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, Annotated
 
-import typer
+from typer import Argument, Option
 
 from mistakebound.commands.errors import CommandError
 from mistakebound.commands.options import Config, Json, LogUrl, Sets, open_log, read_settings
@@ -22,15 +22,15 @@ PROGRESS_S = 2.0
 def audit(
     checkpoints: Annotated[
         list[str] | None,
-        typer.Argument(
+        Argument(
             metavar="[CHECKPOINT]...", help="Paths or URLs; default this log's checkpoints in checkpoint.url."
         ),
     ] = None,
     recording: Annotated[
         str | None,
-        typer.Option("--recording", metavar="FILE|-", help="Audit a recording of all topics, not a log."),
+        Option("--recording", metavar="FILE|-", help="Audit a recording of all topics, not a log."),
     ] = None,
-    first: Annotated[int, typer.Option("--first", metavar="N", help="How many differences to show.")] = 10,
+    first: Annotated[int, Option("--first", metavar="N", help="How many differences to show.")] = 10,
     config: Config = None,
     sets: Sets = None,
     log: LogUrl = None,

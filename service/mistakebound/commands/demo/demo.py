@@ -4,7 +4,7 @@ import sys
 import threading
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
+from typer import Option
 
 from mistakebound.commands.errors import CommandError
 from mistakebound.commands.options import Config, Json, LogUrl, Sets, load, open_log
@@ -21,32 +21,27 @@ STEP_RECORDS = 50
 
 
 def demo(
-    once: Annotated[bool, typer.Option("--once", help="End after one pass, with a summary.")] = False,
+    once: Annotated[bool, Option("--once", help="End after one pass, with a summary.")] = False,
     rate: Annotated[
         float | None,
-        typer.Option("--rate", metavar="N", help="Examples a second; default 50; with --once no limit."),
+        Option("--rate", metavar="N", help="Examples a second; default 50; with --once no limit."),
     ] = None,
     only_producer: Annotated[
         bool,
-        typer.Option(
+        Option(
             "--only-producer", help="Only send the pages, again and again, for workers that run elsewhere."
         ),
     ] = False,
     late: Annotated[
         float | None,
-        typer.Option(
-            "--late", metavar="S", help="With --only-producer: labels come S seconds late; default 10."
-        ),
+        Option("--late", metavar="S", help="With --only-producer: labels come S seconds late; default 10."),
     ] = None,
     flip_labels: Annotated[
-        bool,
-        typer.Option("--flip-labels", help="With --only-producer: the opposite labels, a drift to watch."),
+        bool, Option("--flip-labels", help="With --only-producer: the opposite labels, a drift to watch.")
     ] = False,
     withhold_labels: Annotated[
         bool,
-        typer.Option(
-            "--withhold-labels", help="With --only-producer: no labels; the next producer sends them."
-        ),
+        Option("--withhold-labels", help="With --only-producer: no labels; the next producer sends them."),
     ] = False,
     config: Config = None,
     sets: Sets = None,

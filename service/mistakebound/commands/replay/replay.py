@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
+from typer import Argument, Option
 
 from mistakebound.commands.errors import CommandError
 from mistakebound.commands.input_files import FormOption, choose_form, read_input
@@ -15,43 +15,37 @@ if TYPE_CHECKING:
 
 
 def replay(
-    file: Annotated[str, typer.Argument(metavar="FILE|-", help="What to replay; - is stdin.")],
+    file: Annotated[str, Argument(metavar="FILE|-", help="What to replay; - is stdin.")],
     form: FormOption = None,
     delay: Annotated[
-        int, typer.Option("--delay", min=0, help="Labelled data: examples outstanding at each prediction.")
+        int, Option("--delay", min=0, help="Labelled data: examples outstanding at each prediction.")
     ] = 0,
     epochs: Annotated[
-        int, typer.Option("--epochs", min=1, metavar="T", help="Labelled data: passes over it, at most.")
+        int, Option("--epochs", min=1, metavar="T", help="Labelled data: passes over it, at most.")
     ] = 1,
-    shuffle: Annotated[
-        bool, typer.Option("--shuffle", help="Labelled data: another order in each pass.")
-    ] = False,
-    seed: Annotated[int | None, typer.Option("--seed", min=0, help="Seed of --shuffle; default 0.")] = None,
+    shuffle: Annotated[bool, Option("--shuffle", help="Labelled data: another order in each pass.")] = False,
+    seed: Annotated[int | None, Option("--seed", min=0, help="Seed of --shuffle; default 0.")] = None,
     add_a_feature: Annotated[
         bool,
-        typer.Option(
+        Option(
             "--add-a-feature",
             help="Labelled data: give each example a feature of its own; with more passes any data is separable.",
         ),
     ] = False,
     fit_scale: Annotated[
-        bool,
-        typer.Option("--fit-scale", help="Print [features.scale] as TOML, fitted on the file, and stop."),
+        bool, Option("--fit-scale", help="Print [features.scale] as TOML, fitted on the file, and stop.")
     ] = False,
     report: Annotated[
-        str | None, typer.Option("--report", metavar="FILE|-", help="Write the report as JSON.")
+        str | None, Option("--report", metavar="FILE|-", help="Write the report as JSON.")
     ] = None,
     expect: Annotated[
         list[str] | None,
-        typer.Option(
-            "--expect", metavar="EXPR", help="Such as 'mistakes <= 200'; exit 3 if not; repeatable."
-        ),
+        Option("--expect", metavar="EXPR", help="Such as 'mistakes <= 200'; exit 3 if not; repeatable."),
     ] = None,
     compare: Annotated[
-        bool,
-        typer.Option("--compare", help="Also print how other rules do on the same data; two classes only."),
+        bool, Option("--compare", help="Also print how other rules do on the same data; two classes only.")
     ] = False,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress table.")] = False,
+    quiet: Annotated[bool, Option("--quiet", "-q", help="No progress table.")] = False,
     config: Config = None,
     sets: Sets = None,
     log: LogUrl = None,

@@ -3,6 +3,7 @@
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from typer import Argument, Option
 
 from mistakebound.commands.errors import CommandError
 from mistakebound.commands.options import Config, DryRun, Json, LogUrl, Sets, choose, open_log, read_settings
@@ -23,9 +24,7 @@ topics = typer.Typer(
 def create(
     partitions: Annotated[
         int | None,
-        typer.Option(
-            "--partitions", min=1, help="Of every topic; default log.partitions, else 4 (sqlite: 1)."
-        ),
+        Option("--partitions", min=1, help="Of every topic; default log.partitions, else 4 (sqlite: 1)."),
     ] = None,
     dry_run: DryRun = False,
     config: Config = None,
@@ -67,10 +66,9 @@ def check(config: Config = None, sets: Sets = None, log: LogUrl = None, json: Js
 
 @topics.command()
 def schema(
-    topic: Annotated[str | None, typer.Argument(metavar="[TOPIC]", help="Logical name; default all.")] = None,
+    topic: Annotated[str | None, Argument(metavar="[TOPIC]", help="Logical name; default all.")] = None,
     asyncapi: Annotated[
-        bool,
-        typer.Option("--asyncapi", help="An AsyncAPI 3 document of all topics, as these settings name them."),
+        bool, Option("--asyncapi", help="An AsyncAPI 3 document of all topics, as these settings name them.")
     ] = False,
     config: Config = None,
     sets: Sets = None,
