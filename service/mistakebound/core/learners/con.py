@@ -7,8 +7,7 @@ shuffle of it. Every label that removes a concept is an update, a mistake or not
 import numpy as np
 
 from mistakebound.core import bounds
-from mistakebound.core.learners.kind import STRIKES_OUT, Kind
-from mistakebound.core.learners.version_space import VersionSpace, finite, nameable
+from mistakebound.core.learners.version_space import VersionSpace, finite, version_space_kind
 from mistakebound.core.messages.features import Features
 from mistakebound.settings import LearnerSettings
 
@@ -33,18 +32,12 @@ class Con(VersionSpace):
         return float(self.shrinks(x, positive)), self.score(x) > 0.0
 
 
-KIND = Kind(
+KIND = version_space_kind(
     name="con",
     order=220,
     make=Con,
     source="lecture 6, algorithm CON",
     bound="|C| - 1",
-    shows="concepts that agree with every update",
     parameters=("concepts", "variables", "ranking_seed"),
-    needs=("concepts", "variables"),
-    requires=nameable,
-    boolean=True,
-    no_window=STRIKES_OUT,
     claim=finite("CON", bounds.con),
-    concepts_left=Con.size,
 )

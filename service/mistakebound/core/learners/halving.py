@@ -7,8 +7,7 @@ most log2 |C| mistakes.
 import numpy as np
 
 from mistakebound.core import bounds
-from mistakebound.core.learners.kind import STRIKES_OUT, Kind
-from mistakebound.core.learners.version_space import VersionSpace, finite, nameable
+from mistakebound.core.learners.version_space import VersionSpace, finite, version_space_kind
 from mistakebound.core.messages.features import Features
 
 
@@ -26,18 +25,12 @@ class Halving(VersionSpace):
         return float(predicted != positive and self.shrinks(x, positive)), predicted
 
 
-KIND = Kind(
+KIND = version_space_kind(
     name="halving",
     order=230,
     make=Halving,
     source="lecture 6, Halving",
     bound="log2 |C|",
-    shows="concepts that agree with every update",
     parameters=("concepts", "variables"),
-    needs=("concepts", "variables"),
-    requires=nameable,
-    boolean=True,
-    no_window=STRIKES_OUT,
     claim=finite("Halving", bounds.halving),
-    concepts_left=Halving.size,
 )

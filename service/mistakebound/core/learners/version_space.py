@@ -5,6 +5,7 @@ agrees with the labels.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from hashlib import sha256
 from typing import Any
 
@@ -15,7 +16,7 @@ from mistakebound.core.bounds import missing_sets
 from mistakebound.core.journal import Journal
 from mistakebound.core.learners.claim import Claim, Run, lacked
 from mistakebound.core.learners.concepts import Truths, named, variables_of
-from mistakebound.core.learners.kind import Unmet
+from mistakebound.core.learners.kind import STRIKES_OUT, Kind, Unmet
 from mistakebound.core.linear.theta import active
 from mistakebound.core.messages.features import Features
 from mistakebound.settings import LearnerSettings
@@ -135,3 +136,14 @@ def finite(theorem: str, bound: Callable[[int], float]) -> Callable[[Run], Claim
         return Claim(theorem, missing_sets(bound(size), run.missing), f"|C| = {size}{lacked(run)}")
 
     return claim
+
+
+version_space_kind = partial(
+    Kind,
+    shows="concepts that agree with every update",
+    needs=("concepts", "variables"),
+    requires=nameable,
+    boolean=True,
+    no_window=STRIKES_OUT,
+    concepts_left=VersionSpace.size,
+)

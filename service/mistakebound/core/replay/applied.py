@@ -16,7 +16,7 @@ class Pairs:
     """Predictions that wait for their label."""
 
     def __init__(self) -> None:
-        self._waiting: dict[tuple[int, int], Prediction] = {}
+        self._waiting: dict[tuple[int, int | None], Prediction] = {}
 
     def match(self, step: Step) -> Iterator[tuple[Decision, Prediction | None]]:
         """Each label that the step applied, and the prediction that waited for it; a late label finds none."""
@@ -27,10 +27,8 @@ class Pairs:
                 self._waiting[output.partition, prediction.source] = prediction
             elif output.topic == "outcomes":
                 for decision in read_outcomes(record).decisions:
-                    if decision.source is None or decision.outcome in ("duplicate", "invalid"):
-                        waited = None
-                    else:
-                        waited = self._waiting.pop((output.partition, decision.source), None)
+                    ended = decision.outcome not in ("duplicate", "invalid")
+                    waited = self._waiting.pop((output.partition, decision.source), None) if ended else None
                     if decision.outcome in ("applied", "applied_late"):
                         yield decision, waited
 

@@ -10,7 +10,6 @@ marked by `"key_encoding":"base64"`, `"payload_encoding":"base64"` or a third it
 """
 
 import base64
-import binascii
 from collections.abc import Iterable, Iterator
 from typing import Any, Literal
 
@@ -108,18 +107,13 @@ def _records(header: Header, lines: Iterator[bytes]) -> Iterator[Record]:
     for number, line in enumerate(lines, start=2):
         record = _decode(number, line)
         if not 0 <= record.partition < header.partitions:
-            raise RecordingError(
-                number,
-                f"partition = {record.partition}, but the header says {header.partitions} partitions",
-                f"A partition lies between 0 and {header.partitions - 1}",
-            )
+            wrong = f"partition = {record.partition}, but the header says {header.partitions} partitions"
+            raise RecordingError(number, wrong, f"A partition lies between 0 and {header.partitions - 1}")
         before = newest.get((record.topic, record.partition), -1)
         if record.offset <= before:
-            raise RecordingError(
-                number,
-                f"offset = {record.offset} of {record.topic}-{record.partition} comes after {before}",
-                "Offsets start at 0 and grow within a partition; was the file sorted or joined?",
-            )
+            wrong = f"offset = {record.offset} of {record.topic}-{record.partition} comes after {before}"
+            remedy = "Offsets start at 0 and grow within a partition; was the file sorted or joined?"
+            raise RecordingError(number, wrong, remedy)
         newest[record.topic, record.partition] = record.offset
         yield record
 
@@ -173,10 +167,9 @@ def _bytes(number: int, field: str, text: str | None, encoding: str | None) -> b
         return text.encode("utf-8") if encoding is None else base64.b64decode(text, validate=True)
     except UnicodeEncodeError:
         raise RecordingError(number, f"{field} holds half a surrogate pair", "Write it in base64") from None
-    except (binascii.Error, ValueError):
-        raise RecordingError(
-            number, f"{field} is not base64: {_brief(text)}", "Remove the mark or encode it"
-        ) from None
+    except ValueError:
+        wrong = f"{field} is not base64: {_brief(text)}"
+        raise RecordingError(number, wrong, "Remove the mark or encode it") from None
 
 
 def _brief(value: Any) -> str:

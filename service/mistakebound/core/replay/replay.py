@@ -1,8 +1,8 @@
 """A recorded stream, or labelled data as a stream, through the worker's own step, without a log."""
 
-from collections import Counter, deque
+from collections import defaultdict, deque
 from collections.abc import Callable, Collection, Iterable, Iterator
-from itertools import groupby, islice
+from itertools import count, groupby, islice
 from operator import attrgetter
 from typing import Any, NamedTuple
 
@@ -36,9 +36,8 @@ class Row(NamedTuple):
 
 def fresh(settings: Settings, partitions: int) -> State:
     """A worker's state before its first record, owning every partition."""
-    return State(
-        settings, Model(settings, partitions), {p: Ledger(settings.labels) for p in range(partitions)}
-    )
+    ledgers = {p: Ledger(settings.labels) for p in range(partitions)}
+    return State(settings, Model(settings, partitions), ledgers)
 
 
 def replay_records(
@@ -123,31 +122,26 @@ def as_stream(
     `place(number, key, partitions)` says in which partition a row's example and label are.
     """
     outstanding: deque[tuple[int, bytes, Row]] = deque()
-    ends: Counter[TopicPartition] = Counter()
-    now = 0
+    offsets: defaultdict[TopicPartition, count[int]] = defaultdict(count)
+    times = count(1)
     messages = settings.messages
     example, label = _members(messages.id, messages.features), _members(messages.id, messages.label)
 
     def record(topic: Topic, partition: int, key: bytes, value: bytes) -> Record:
-        offset = ends[topic, partition]
-        ends[topic, partition] = offset + 1
-        return Record(topic, partition, offset, now, key, value)
+        return Record(topic, partition, next(offsets[topic, partition]), next(times), key, value)
 
     def late() -> Record:
         partition, key, row = outstanding.popleft()
         return record("labels", partition, key, label(row.id, row.label))
 
     for number, row in enumerate(rows):
-        now += 1
         key = row.id.encode()
         partition = place(number, key, partitions)
         yield record("examples", partition, key, example(row.id, row.features))
         outstanding.append((partition, key, row))
         if len(outstanding) > delay:
-            now += 1
             yield late()
     while outstanding:
-        now += 1
         yield late()
 
 
@@ -170,12 +164,7 @@ def _all_inputs(partitions: int) -> Collection[TopicPartition]:
 
 def report_of(state: State) -> Report:
     """The report of a worker's whole state."""
-    counts = [
-        PartitionCounts(ledger.tallies.life, len(ledger.waiting), len(ledger.parked))
-        for ledger in state.ledgers.values()
-    ]
-    model = state.model
-    epoch = [ledger.tallies.epoch for ledger in state.ledgers.values()]
-    return report(
-        counts, state.settings.learner.kind, summary(model), claims(model, epoch), certificate(model)
-    )
+    model, kind, ledgers = state.model, state.settings.learner.kind, state.ledgers.values()
+    counts = [PartitionCounts(one.tallies.life, len(one.waiting), len(one.parked)) for one in ledgers]
+    bounds = claims(model, [one.tallies.epoch for one in ledgers])
+    return report(counts, kind, summary(model), bounds, certificate(model))

@@ -62,20 +62,20 @@ def compare(judged: Iterable[Judged]) -> Comparison:
     seen = list(judged)
     labels = [one.positive for one in seen]
     learner = losses(labels, [one.score for one in seen], [one.predicted for one in seen])
-    best, missing = None, None
+    examples = [(one.x, one.positive) for one in seen]
+    best, missing, regret = None, None, None
     try:
-        best = best_separator([(one.x, one.positive) for one in seen])
+        best = best_separator(examples)
+        regret = Regret(learner.mistakes - best.losses.mistakes, learner.hinge - best.losses.hinge)
     except NoSeparator as reason:
         missing = str(reason)
     return Comparison(
         learner,
         majority=losses(labels, majority(labels)),
         last_label=losses(labels, last_label(labels)),
-        logistic_regression=losses(labels, logistic_regression([(one.x, one.positive) for one in seen])),
+        logistic_regression=losses(labels, logistic_regression(examples)),
         learning_rate=LEARNING_RATE,
         best_separator=best,
         separator_missing=missing,
-        regret=None
-        if best is None
-        else Regret(learner.mistakes - best.losses.mistakes, learner.hinge - best.losses.hinge),
+        regret=regret,
     )
