@@ -82,6 +82,11 @@ class Verbs(TyperGroup):
         return result
 
 
+def group(purpose: str) -> typer.Typer:
+    """A verb with verbs of its own."""
+    return typer.Typer(help=purpose, no_args_is_help=True, add_completion=False, rich_markup_mode=None)
+
+
 def _mask(text: str) -> str:
     from mistakebound.config.masking import mask_text
 

@@ -2,21 +2,16 @@
 
 from typing import Annotated
 
-import typer
 from typer import Argument, Option
 
+from mistakebound.commands.app import group
 from mistakebound.commands.errors import CommandError
 from mistakebound.commands.options import Config, Json, LogUrl, Sets, read_settings
 from mistakebound.exit_codes import ExitCode
 
 VALID, INVALID = "valid", "invalid: "
 
-checkpoint = typer.Typer(
-    help="Look at checkpoints. They only save time: the log holds the truth.",
-    no_args_is_help=True,
-    add_completion=False,
-    rich_markup_mode=None,
-)
+checkpoint = group("Look at checkpoints. They only save time: the log holds the truth.")
 
 
 @checkpoint.command("list")

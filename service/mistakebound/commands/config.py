@@ -2,15 +2,13 @@
 
 from typing import Annotated
 
-import typer
 from typer import Option
 
+from mistakebound.commands.app import group
 from mistakebound.commands.options import Config, Json, LogUrl, Sets, load, open_log, read_settings
 from mistakebound.commands.output import print_json, print_message, render_table
 
-config = typer.Typer(
-    help="Check and show the settings.", no_args_is_help=True, add_completion=False, rich_markup_mode=None
-)
+config = group("Check and show the settings.")
 
 
 @config.command()

@@ -30,10 +30,7 @@ def code_of(error: BaseException) -> ExitCode:
         ExitCode.REFUSED: (BadLog, protocol.Refused),
         ExitCode.SLOT_TAKEN: (protocol.Fenced, protocol.StaleGeneration),
         ExitCode.GAVE_UP: (GaveUp, protocol.TransactionFailed),
-        ExitCode.UNREACHABLE: (
-            AddressError,
-            CheckpointError,
-            protocol.LogError,
-        ),  # all other errors of the log
+        # Last, for all other errors of the log:
+        ExitCode.UNREACHABLE: (AddressError, CheckpointError, protocol.LogError),
     }
     return next((code for code, kinds in errors.items() if isinstance(error, kinds)), ExitCode.BUG)

@@ -36,9 +36,8 @@ def tail(
     try:
         with open_log(settings) as reached:
             watermark = reached.low_watermark if start == "beginning" else reached.high_watermark
-            for batch in reached.follow(
-                {(chosen, p): watermark(chosen, p) for p in range(reached.partitions)}
-            ):
+            starts = {(chosen, p): watermark(chosen, p) for p in range(reached.partitions)}
+            for batch in reached.follow(starts):
                 for record in batch[:left]:
                     out.write(_render(record, whole=json))
                 out.flush()

@@ -76,6 +76,10 @@ class Health:
         return asdict(self)
 
 
+HealthCheck = Callable[[], Health]
+"""Judges now. Called in any thread."""
+
+
 def judge(vitals: Vitals, now_s: float, limits: HealthLimits) -> Health:
     """The health at `now_s` (monotonic) of a worker that last reported `vitals`."""
     silence_s = max(0.0, now_s - vitals.beat_s)
@@ -94,12 +98,10 @@ def judge(vitals: Vitals, now_s: float, limits: HealthLimits) -> Health:
     elif vitals.phase != "running":
         reason = f"the worker is {vitals.phase}"
     elif stalled is not None:
-        live, reason = (
-            False,
-            (
-                f"partition {stalled.partition} has {stalled.lag} records waiting and completed no step for "
-                f"{stalled.seconds_without_progress:.0f} s; restart the worker"
-            ),
+        live = False
+        reason = (
+            f"partition {stalled.partition} has {stalled.lag} records waiting and completed no step for "
+            f"{stalled.seconds_without_progress:.0f} s; restart the worker"
         )
     else:
         ready = True

@@ -38,9 +38,8 @@ class InterruptibleLog:
         while not done:
             self._check()
             try:
-                for number, record in enumerate(
-                    self._log.read(topic, partition, start, bound, wait_s=SLICE_S), start=1
-                ):
+                records = self._log.read(topic, partition, start, bound, wait_s=SLICE_S)
+                for number, record in enumerate(records, start=1):
                     if number % EVERY == 0:
                         self._check()
                     yield record

@@ -110,6 +110,5 @@ class Stepping:
         for (topic, partition), end in receipt.ends.items():
             if topic == "updates":
                 held.fold.next_offsets[partition] = end
-        self._observe(
-            events.StepCommitted(done.facts, done.totals, time.monotonic() - made.began_s, time.time())
-        )
+        took_s = time.monotonic() - made.began_s
+        self._observe(events.StepCommitted(done.facts, done.totals, took_s, time.time()))

@@ -46,8 +46,8 @@ def _in_own_store(
             check(found)
         except BadSnapshot:
             findings.note("checkpoints of other logs in the folder")
-            continue
-        yield name, load
+        else:
+            yield name, load
 
 
 def _load(file: str, check: Callable[[Checkpoint], None] | None = None) -> Checkpoint:

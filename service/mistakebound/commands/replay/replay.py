@@ -1,7 +1,7 @@
 """`replay`: run the worker's own step over a recording or labelled data, with no log and no waiting."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 from typer import Argument, Option
 
@@ -9,9 +9,6 @@ from mistakebound.commands.errors import CommandError
 from mistakebound.commands.input_files import FormOption, choose_form, read_input
 from mistakebound.commands.options import Config, Json, LogUrl, Sets, read_settings
 from mistakebound.exit_codes import ExitCode
-
-if TYPE_CHECKING:
-    from mistakebound.core.step.state import State
 
 
 def replay(
@@ -74,11 +71,7 @@ def replay(
         print(scale.fit_scale(form, content, settings), end="")
         return
     progress = Progress(print_message)
-
-    def observe(state: "State") -> None:
-        progress.observe(state.ledgers.values())
-
-    watching = None if quiet else observe
+    watching = None if quiet else lambda state: progress.observe(state.ledgers.values())
     comparing = compare or report is not None
     found, comparison = replay_file(form, content, settings, wanted, watching, compare=comparing)
     if not quiet:

@@ -1,6 +1,5 @@
 """The topics as an AsyncAPI 3 document: what is received and sent where, and the schema of each message."""
 
-from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 from mistakebound.commands.topics.rules import wanted_config
@@ -9,6 +8,7 @@ from mistakebound.core.messages.inputs import pointer_keys
 from mistakebound.core.messages.schema import components
 from mistakebound.core.records import INPUTS, TOPICS, Topic
 from mistakebound.settings import MessageSettings, Settings
+from mistakebound.worker.metrics.definitions import build_version
 
 VERSION = "3.0.0"
 BINDING = "0.5.0"
@@ -52,7 +52,7 @@ def document(settings: Settings) -> dict[str, Any]:
         "asyncapi": VERSION,
         "info": {
             "title": "mistakebound",
-            "version": _version(),
+            "version": build_version(),
             "description": (
                 f"Topics of the group {settings.group!r}. Each step's records and offsets are one transaction: "
                 "read the sent topics with isolation level read_committed."
@@ -150,10 +150,3 @@ def _servers(settings: Settings) -> dict[str, Any]:
         server["security"] = [{"type": scheme}]
     hosts = url.removeprefix("kafka://").rstrip("/").split(",")
     return {f"broker{number}": {"host": host, **server} for number, host in enumerate(hosts)}
-
-
-def _version() -> str:
-    try:
-        return version("mistakebound")
-    except PackageNotFoundError:
-        return "0"

@@ -2,9 +2,9 @@
 
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
 from typer import Argument, Option
 
+from mistakebound.commands.app import group
 from mistakebound.commands.errors import CommandError
 from mistakebound.commands.options import Config, DryRun, Json, LogUrl, Sets, choose, open_log, read_settings
 from mistakebound.commands.output import print_json, print_message, render_table
@@ -15,9 +15,7 @@ if TYPE_CHECKING:
     from mistakebound.log.protocol import TopicDescription
     from mistakebound.settings import Settings
 
-topics = typer.Typer(
-    help="Create and check the topics.", no_args_is_help=True, add_completion=False, rich_markup_mode=None
-)
+topics = group("Create and check the topics.")
 
 
 @topics.command()

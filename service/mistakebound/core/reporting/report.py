@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
+from math import inf
 from typing import Any
 
 import msgspec
@@ -130,13 +131,14 @@ def rate(part: int, whole: int) -> float:
     return part / whole if whole else 0.0
 
 
-def summary(model: Model) -> ModelSummary:
-    """Version, size and digest of a folded model."""
+def summary(model: Model, most_digested: float = inf) -> ModelSummary:
+    """Version, size and digest of a folded model; no digest where it has more features than `most_digested`."""
+    features = sum(value != 0.0 for value in model.learner.theta().values())
     return ModelSummary(
         model.epoch,
         tuple(model.updates),
-        sum(value != 0.0 for value in model.learner.theta().values()),
-        model.digest(),
+        features,
+        model.digest() if features <= most_digested else None,
         None if model.window is None else model.window.size,
         None if model.window is None else tuple(model.window.counting()),
     )

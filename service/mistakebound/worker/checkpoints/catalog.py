@@ -14,7 +14,6 @@ Not guaranteed: protection against someone who may write to the store. (Nothing 
 import hashlib
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 from urllib.parse import quote
 
@@ -40,8 +39,7 @@ class Name(NamedTuple):
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class StoredCheckpoint:
+class StoredCheckpoint(NamedTuple):
     """One valid checkpoint, as read."""
 
     name: str
@@ -49,8 +47,7 @@ class StoredCheckpoint:
     written_at_s: float
 
 
-@dataclass(frozen=True, slots=True)
-class Head:
+class Head(NamedTuple):
     """The beginning of a checkpoint: what its writer says about it."""
 
     name: str

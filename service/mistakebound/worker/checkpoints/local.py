@@ -32,8 +32,7 @@ class LocalCheckpointStore:
             with file:
                 temporary.unlink()
 
-    def probe(self) -> None:
-        self.prepare()
+    probe = prepare
 
     def names(self) -> list[str]:
         with self._blamed():

@@ -5,14 +5,14 @@ waits for a request. The page is static: its script asks `/api/status` every two
 """
 
 import time
-from collections.abc import Callable
+from dataclasses import fields
 from importlib.resources import files
 
 import msgspec
 
 from mistakebound.core.reporting.status import Behind, Status, WorkerStatus, schema, status
 from mistakebound.settings import Settings
-from mistakebound.worker.health import Health
+from mistakebound.worker.health import Health, HealthCheck
 from mistakebound.worker.http.notices import notices
 from mistakebound.worker.http.server import Page, Pages
 from mistakebound.worker.http.snapshot import Snapshots
@@ -30,7 +30,7 @@ _JSON = "application/json"
 
 
 def pages(
-    snapshots: Snapshots, settings: Settings, slot: str, metrics: Metrics, health: Callable[[], Health]
+    snapshots: Snapshots, settings: Settings, slot: str, metrics: Metrics, health: HealthCheck
 ) -> Pages:
     """By path: the page with its assets, the status, and its schema."""
     shape = msgspec.json.encode(schema()) + b"\n"
@@ -63,6 +63,8 @@ def status_of(
     declared = settings.learner.gamma
     window = None if learned is None else learned.window_margin_upper_bound
     max_delay = settings.labels.max_delay
+    own = {field.name for field in fields(WorkerStatus)}
+    loop = {field.name: getattr(shown, field.name) for field in fields(shown) if field.name in own}
     return status(
         shown.report,
         behind,
@@ -77,19 +79,13 @@ def status_of(
             reason=health.reason,
             now=now_s,
             started_at=snapshots.started_at,
-            counted_at=shown.counted_at,
-            measured_at=shown.measured_at,
-            stepped_at=shown.stepped_at,
-            partition_count=shown.partition_count,
-            partitions=shown.partitions,
             max_delay_seconds=None if max_delay is None else max_delay.total_seconds(),
             checkpoint=checkpoint,
             hypothesis=None if learned is None else learned.hypothesis,
             no_bound=None if learned is None else learned.no_bound,
             window_margin_upper_bound=window,
             declared_margin=declared,
-            mistakes=shown.mistakes,
-            history=shown.history,
+            **loop,
             notices=notices(
                 health,
                 shown.report.bounds,

@@ -24,7 +24,7 @@ from http.server import BaseHTTPRequestHandler
 from typing import Any
 from urllib.parse import urlsplit
 
-from mistakebound.worker.health import Health
+from mistakebound.worker.health import HealthCheck
 from mistakebound.worker.http.tls import Tls
 from mistakebound.worker.known_secrets import redacted
 from mistakebound.worker.metrics.metrics import Metrics
@@ -76,7 +76,7 @@ def parse_address(text: str) -> tuple[str, int]:
 def serve(
     address: str,
     metrics: Metrics,
-    health: Callable[[], Health],
+    health: HealthCheck,
     pages: Pages | None = None,
     *,
     tls: Tls | None = None,
@@ -115,13 +115,7 @@ class Server(socketserver.ThreadingTCPServer):
     request_queue_size = MOST_CONNECTIONS
 
     def __init__(
-        self,
-        host: str,
-        port: int,
-        metrics: Metrics,
-        health: Callable[[], Health],
-        pages: Pages,
-        tls: Tls | None,
+        self, host: str, port: int, metrics: Metrics, health: HealthCheck, pages: Pages, tls: Tls | None
     ) -> None:
         self.metrics, self.health, self.pages, self._host, self.tls = metrics, health, pages, host, tls
         self._free = threading.BoundedSemaphore(MOST_CONNECTIONS)

@@ -101,12 +101,8 @@ class Snapshots:
         if learned is not None:
             found = report(counts, self._learner, learned.summary, learned.bounds, learned.margin_upper_bound)
         else:
-            model = (
-                ModelSummary(0, ())
-                if state is None
-                else ModelSummary(state.model.epoch, tuple(state.model.updates))
-            )
-            found = report(counts, self._learner, model)
+            version = (0, ()) if state is None else (state.model.epoch, tuple(state.model.updates))
+            found = report(counts, self._learner, ModelSummary(*version))
         return Snapshot(
             found,
             None
@@ -126,12 +122,7 @@ class Snapshots:
 def _partition(number: int, ledger: Ledger, state: State) -> PartitionStatus:
     totals = state.totals(number)
     oldest = totals.oldest_waiting_ms
+    age_s = None if oldest is None else max(0, ledger.stream_time - oldest) / 1000
     return PartitionStatus(
-        number,
-        totals.examples,
-        totals.labelled,
-        totals.mistakes,
-        totals.waiting,
-        totals.parked,
-        None if oldest is None else max(0, ledger.stream_time - oldest) / 1000,
+        number, totals.examples, totals.labelled, totals.mistakes, totals.waiting, totals.parked, age_s
     )

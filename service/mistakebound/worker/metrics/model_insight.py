@@ -12,7 +12,7 @@ from math import hypot, inf
 from typing import Any
 
 from mistakebound.core.model.model import Model
-from mistakebound.core.reporting.report import ModelSummary
+from mistakebound.core.reporting.report import ModelSummary, summary
 from mistakebound.core.reporting.status import Hypothesis, Weight
 from mistakebound.core.step.state import State
 from mistakebound.core.theorems.claims import (
@@ -99,19 +99,11 @@ class ModelInsight:
 
 
 def _measured(model: Model, bounds: tuple[Bound, ...], weights: Mapping[str, Any]) -> Learned:
-    features = sum(value != 0.0 for value in model.learner.theta().values())
     return Learned(
         bounds,
         certificate(model),
         window_certificate(model),
-        ModelSummary(
-            model.epoch,
-            tuple(model.updates),
-            features,
-            model.digest() if features <= MOST_DIGESTED else None,
-            None if model.window is None else model.window.size,
-            None if model.window is None else tuple(model.window.counting()),
-        ),
+        summary(model, MOST_DIGESTED),
         _hypothesis(model, weights),
         None if bounds else why_none(model),
     )
