@@ -3,13 +3,16 @@
 from types import SimpleNamespace
 from typing import Any
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from kafka import TopicPartition
+from kafka.errors import KafkaTimeoutError, NotLeaderForPartitionError
 from kafka.record.memory_records import MemoryRecords, MemoryRecordsBuilder
 
 from mistakebound.core.records import Outgoing, Record
 from mistakebound.log.kafka.kafka_python import batches, record_format
+from mistakebound.log.kafka.kafka_python.send import KafkaPythonSender
 
 PLACE = TopicPartition("test.predictions", 3)
 texts = st.none() | st.binary(max_size=300)
@@ -64,3 +67,25 @@ def test_what_is_written_is_read(records: list[Outgoing], size: int) -> None:
     ]
     assert [each.timestamp_ms for each in read] == [record.timestamp_ms for record in records]
     assert all(len(each) <= size or len(list(MemoryRecords(each).next_batch())) == 1 for each in made)
+
+
+@pytest.mark.parametrize(
+    "failure", [NotLeaderForPartitionError("moved"), None], ids=["refused", "unanswered"]
+)
+def test_a_batch_that_failed_ends_the_flush_whatever_the_client_makes_of_it(
+    failure: Exception | None,
+) -> None:
+    """One bad batch among good ones is raised: the client's own state is a second barrier, and not the only one."""
+    sender = object.__new__(KafkaPythonSender)
+    sender._producer = SimpleNamespace(flush=lambda timeout_s: None)
+    good = SimpleNamespace(is_done=True, exception=None, value=(7, -1, None), succeeded=lambda: True)
+    bad = SimpleNamespace(is_done=failure is not None, exception=failure, succeeded=lambda: False)
+    sender._sent = {
+        ("predictions", 3): [
+            SimpleNamespace(produce_future=future, record_count=1, topic_partition=PLACE)
+            for future in (good, bad)
+        ]
+    }
+
+    with pytest.raises(KafkaTimeoutError if failure is None else NotLeaderForPartitionError):
+        sender.flush(1.0)
