@@ -66,7 +66,7 @@ class Dying:
     def __exit__(self, *error):
         self.file.close()
 
-begin, sync, link, unlink, lock = Folder._begin, os.fsync, os.link, pathlib.Path.unlink, fcntl.flock
+begin, sync, link, unlink, lock = LocalCheckpointStore._begin, os.fsync, os.link, pathlib.Path.unlink, fcntl.flock
 syncs = []
 
 def dying_begin(self):
@@ -91,7 +91,7 @@ def dying_lock(file, how):
     reached("lock")
     lock(file, how)
 
-Folder._begin = dying_begin
+LocalCheckpointStore._begin = dying_begin
 os.fsync, os.link, pathlib.Path.unlink, fcntl.flock = dying_sync, dying_link, dying_unlink, dying_lock
 catalog.write(b"new" * 100_000, {})
 reached("done")
