@@ -96,12 +96,12 @@ def test_a_fitted_scale_can_be_used_as_it_is_printed() -> None:
 def test_any_feature_name_can_be_printed_and_read_again() -> None:
     """As a key of TOML, whatever is in it."""
     name = 'a "b".c=\\ \t\x7fé'
-    line = json.dumps({"features": {name: 1.5}, "label": True})
-    Path("odd.jsonl").write_text(line + "\n" + json.dumps({"features": {name: [1]}, "label": True}) + "\n")
+    lines = [json.dumps({"features": {name: value}, "label": True}) for value in (1, 2, [1])]
+    Path("odd.jsonl").write_text("\n".join(lines) + "\n")
     told = ok("replay", "odd.jsonl", "--fit-scale", log=None)
     Path("scale.toml").write_text(told.stdout)
 
-    assert load(Path("scale.toml"), [], None, {}).settings.features.scale == {name: (1.5, 1.0)}
+    assert load(Path("scale.toml"), [], None, {}).settings.features.scale == {name: (1.5, 0.5)}
     assert "1 examples could not be read" in told.stderr
 
 

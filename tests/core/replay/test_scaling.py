@@ -13,6 +13,7 @@ from mistakebound.core.learners.requirements import unmet
 from mistakebound.core.messages.features import read, reader
 from mistakebound.core.model.model import first_epoch
 from mistakebound.core.model.settings_diff import changes
+from mistakebound.core.replay.replay import Row, replay_rows, report_of
 from mistakebound.core.replay.scaling import fitted
 from mistakebound.settings import FeatureSettings, Settings
 
@@ -67,16 +68,34 @@ def test_a_fitted_scale_gives_mean_0_and_deviation_1() -> None:
     assert fitted(examples) == {"a": (3.0, sqrt(14 / 4))}
 
 
-def test_a_feature_that_never_varies_gets_width_1() -> None:
-    """So the scaled value is 0, and not a quotient of rounding errors."""
-    examples = [(("a", 0.1), ("b", float(n))) for n in range(10)]
+def test_a_feature_that_never_varies_where_it_is_present_is_left_as_it_is() -> None:
+    """Categories, tokens and constants: scaled by their centre they would say the same as an absent feature."""
+    decode = reader(FeatureSettings(bias=False))
+    colours = [decode(b'{"colour": "red", "size": 1}'), decode(b'{"colour": "blue", "size": 2}')]
 
-    assert fitted(examples)["a"] == (0.1, 1.0)
+    assert fitted(colours) == {"size": (1.5, 0.5)}
+    assert fitted([decode(b'["spam", "offer"]'), decode(b'["offer"]')]) == {}
+    assert fitted([(("a", 0.1), ("b", float(n))) for n in range(10)]).keys() == {"b"}
+
+
+def test_a_fitted_scale_keeps_what_categories_say() -> None:
+    """A label that hangs on a category alone is learned as well with the fitted scale as without."""
+    rows = [
+        Row(str(n), {"colour": "red" if n % 3 else "blue", "size": float(n % 7)}, n % 3 == 0)
+        for n in range(300)
+    ]
+    scale = fitted(read(row.features, FeatureSettings(bias=False)) for row in rows)
+    reports = [
+        report_of(replay_rows(rows, Settings.model_validate({"features": {"scale": table}}), 1, 0))
+        for table in ({}, scale)
+    ]
+
+    assert reports[1].mistakes <= reports[0].mistakes
 
 
 def test_absent_features_are_no_part_of_the_fit() -> None:
     """They stay absent when the others are scaled, as if they were at the centre."""
-    assert fitted([(("a", 1.0),), (("a", 3.0), ("b", 5.0)), ()]) == {"a": (2.0, 1.0), "b": (5.0, 1.0)}
+    assert fitted([(("a", 1.0),), (("a", 3.0), ("b", 5.0)), ()]) == {"a": (2.0, 1.0)}
 
 
 @given(st.lists(st.floats(-1e100, 1e100), min_size=1, max_size=20))
