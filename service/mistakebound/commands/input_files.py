@@ -34,12 +34,15 @@ def open_input(file: str) -> Iterator[IO[bytes]]:
 def read_input(file: str) -> bytes:
     """The whole file."""
     with open_input(file) as lines:
-        return lines.read()
+        try:
+            return lines.read()
+        except OSError as error:
+            raise CommandError(f"{file} cannot be read: {error.strerror}") from None
 
 
 def is_recording(beginning: bytes) -> bool:
     """Whether a file with this beginning was made by `record`."""
-    return beginning.startswith(b"{") and b'"mistakebound-recording"' in beginning[:200]
+    return beginning.lstrip().startswith(b"{") and b'"mistakebound-recording"' in beginning[:200]
 
 
 def choose_form(file: str, form: Form | None, content: bytes) -> Form:

@@ -42,7 +42,7 @@ class Problem:
         return f"{self.key}{given}{source}: {mask_text(self.wrong)}. {mask_text(self.remedy)}"
 
 
-class ConfigurationError(Exception):
+class ConfigurationError(ValueError):
     """The configuration cannot be used (exit code 2). Holds all problems; its text has a line for each."""
 
     def __init__(self, problems: Sequence[Problem], example: str = "") -> None:

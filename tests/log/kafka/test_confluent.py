@@ -3,17 +3,22 @@
 What every log must do is asked of it in `tests/log/contract`; `tests/faults/test_two_clients.py` kills it.
 """
 
+import gc
 import sys
 import threading
+import time
+from pathlib import Path
 from typing import Any
 
 import pytest
+from confluent_kafka import Producer
 
 from mistakebound.core.records import Outgoing, Position
 from mistakebound.log import open_log
 from mistakebound.log.kafka import timeouts
 from mistakebound.log.kafka.confluent import send
 from mistakebound.log.kafka.confluent.client import translated_options
+from mistakebound.log.kafka.names import Names
 from mistakebound.log.protocol import Fenced, Log, Misconfigured, TransactionFailed
 from mistakebound.settings import LogSettings, Settings
 
@@ -51,6 +56,33 @@ def test_a_missing_package_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
 
     with pytest.raises(Misconfigured, match=r"pip install 'mistakebound\[confluent\]'"):
         open_log(Settings(log=LogSettings(url="kafka+confluent://127.0.0.1:9")))
+
+
+def test_a_client_that_was_thrown_away_ends_at_once() -> None:
+    """Its threads and its retries are gone without a garbage collection, whatever its callbacks refer to."""
+
+    def threads() -> int:
+        return len(list(Path("/proc/self/task").iterdir()))
+
+    before = threads()
+    gc.disable()
+    try:
+        sender = send.ConfluentSender(
+            lambda errors: Producer(
+                {"bootstrap.servers": "127.0.0.1:9", "transactional.id": "x", "error_cb": errors}
+            ),
+            Names.of(Settings()),
+            "x",
+        )
+        assert threads() > before
+        sender.discard()
+        del sender
+        deadline = time.monotonic() + 10
+        while threads() > before and time.monotonic() < deadline:
+            time.sleep(0.05)
+        assert threads() == before
+    finally:
+        gc.enable()
 
 
 class _FencedAtLast:

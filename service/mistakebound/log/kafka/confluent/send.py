@@ -129,6 +129,8 @@ class ConfluentSender:
         self._producer.purge()
         with suppress(KafkaException):  # after a fatal error it says so again
             self._producer.flush(0)
+        # It holds us by its callback: its threads would live until a garbage collection.
+        self._producer = None
 
     def _produce(self, name: str, record: Outgoing, timeout_s: float, delivered: Any) -> None:
         deadline = 0.0
