@@ -68,8 +68,13 @@ def test_a_client_that_was_thrown_away_ends_at_once() -> None:
     gc.disable()
     try:
         sender = send.ConfluentSender(
-            lambda errors: Producer(
-                {"bootstrap.servers": "127.0.0.1:9", "transactional.id": "x", "error_cb": errors}
+            lambda errors, log: Producer(
+                {
+                    "bootstrap.servers": "127.0.0.1:9",
+                    "transactional.id": "x",
+                    "error_cb": errors,
+                    "logger": log,
+                }
             ),
             Names.of(Settings()),
             "x",

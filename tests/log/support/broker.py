@@ -35,8 +35,12 @@ FENCED = "Fencing broker 1"
 class Broker:
     """One broker and its controller. `start`, `stop` (clean), `kill`, `restart`, `pause`, `resume` the broker."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, *, by_proxy: bool = False) -> None:
+        """`by_proxy`: with a second listener, which it advertises at `proxy_port`, where a proxy must listen."""
         self._folder = folder
+        self._by_proxy = by_proxy
+        self.proxy_port = self.behind_proxy = 0
+        """Where clients of the second listener connect, and where that listener is."""
         self._port = 0
         self._controller: Node | None = None
         self._broker: Node | None = None
@@ -100,10 +104,15 @@ class Broker:
         return self._broker
 
     def _set_up(self, folder: Path) -> None:
-        self._port, controller = free_ports(2)
+        self._port, controller, self.proxy_port, self.behind_proxy = free_ports(4)
         common = {**PROPERTIES, **voters(controller)}
+        broker = {**common, **as_broker(1, self._port)}
+        if self._by_proxy:
+            broker["listeners"] += f",PROXIED://127.0.0.1:{self.behind_proxy}"
+            broker["advertised.listeners"] += f",PROXIED://127.0.0.1:{self.proxy_port}"
+            broker["listener.security.protocol.map"] += ",PROXIED:PLAINTEXT"
         self._controller = Node(folder / "controller", {**common, **as_controller(controller)})
-        self._broker = Node(folder / "broker", {**common, **as_broker(1, self._port)})
+        self._broker = Node(folder / "broker", broker)
         start_anew(self._controller, self._broker)
 
     def _wait_until_it_answers(self) -> None:

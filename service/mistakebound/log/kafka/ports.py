@@ -36,7 +36,7 @@ class Fetcher(Protocol):
 
 
 class Sender(Protocol):
-    """One producer with a stable transactional id. After any failure but a confirmed abort it is of no use."""
+    """One producer with a stable transactional id. After any failure it is of no use."""
 
     errors: ClassVar[tuple[type[Exception], ...]]
     """What the methods below raise for `explain` to put in the log's words."""
@@ -61,8 +61,15 @@ class Sender(Protocol):
     def commit(self, timeout_s: float) -> None:
         """Returns only when the broker has committed this transaction."""
 
-    def abort(self, timeout_s: float) -> bool:
-        """Whether the abort is confirmed and the client fit for another transaction. Raises nothing."""
+    def abort(self, timeout_s: float) -> None:
+        """Ask the broker to end the transaction now, not when it times out. Raises nothing."""
+
+    def sent_again(self) -> bool:
+        """Whether a request of a transaction was sent again, since its connection ended without the answer.
+
+        The first copy may still arrive. The client must notice every such end of a connection; it may report
+        one that did no harm.
+        """
 
     def explain(self, error: Exception) -> LogError:
         """One of `errors` in the log's words; ask before `abort`, which may hide the first cause."""

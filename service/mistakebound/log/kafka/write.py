@@ -10,6 +10,10 @@ Guarantees:
    the broker (`StaleGeneration`).
 3. After every failure the next client takes the same id: the broker then ends what was open before it
    lets anything else happen. `settle` waits for that.
+4. A client that had to send a request of a transaction again is thrown away too, though the transaction
+   was committed: the first copy of the request may arrive later, and the broker would take it for one of
+   the next transaction, since all transactions of a client share one epoch. The next client raises the
+   epoch, which refuses such a copy.
 
 Not guaranteed: that a transaction of which `TransactionFailed` was raised is absent, when the broker
 fell silent at its very commit. After `settle`, read the log to know.
@@ -22,7 +26,7 @@ from mistakebound.core.records import Outgoing, Position, TopicPartition
 from mistakebound.log.kafka import timeouts
 from mistakebound.log.kafka.ports import Ends, Sender
 from mistakebound.log.kafka.watchdog import Watchdog
-from mistakebound.log.protocol import Fenced, LogError, StaleGeneration
+from mistakebound.log.protocol import Fenced, LogError
 
 
 class Writer:
@@ -62,12 +66,12 @@ class Writer:
         try:
             with self._watchdog.limit(timeouts.STUCK_S, f"a transaction of {self._id}"):
                 ends = _transact(sender, outputs, positions, member)
-                sound = True
+                sound = not sender.sent_again()
                 return ends
         except sender.errors as error:
             failure = sender.explain(error)
             if not isinstance(failure, Fenced):
-                sound = sender.abort(timeouts.ABORT_S) and isinstance(failure, StaleGeneration)
+                sender.abort(timeouts.ABORT_S)
             raise failure from error
         finally:
             if not sound:

@@ -13,7 +13,7 @@ from confluent_kafka import Consumer, KafkaError, KafkaException, Producer
 from mistakebound.log.kafka import timeouts
 from mistakebound.log.kafka.confluent.errors import Errors
 from mistakebound.log.kafka.confluent.fetch import ConfluentFetcher
-from mistakebound.log.kafka.confluent.send import ConfluentSender
+from mistakebound.log.kafka.confluent.send import ConfluentSender, Connections
 from mistakebound.log.kafka.confluent.session import ConfluentSession
 from mistakebound.log.kafka.kafka_python.cluster import Cluster
 from mistakebound.log.kafka.write import Writer
@@ -61,6 +61,8 @@ SILENT: Mapping[str, Any] = {"log_level": 0, "log.queue": True}
 """Errors that matter are raised by calls. Left alone the library would also write to stderr, past our logs; so its
 log goes to a queue that nobody reads. A Python logger would be called from within whatever call is under way, and
 confluent-kafka 2.16 has failed there because it found no `log` attribute."""
+CONNECTIONS: Mapping[str, Any] = {"log_level": 6, "log.connection.close": True}
+"""What a producer's log must hold for `Connections` to see every connection that ends."""
 
 
 def translated_options(given: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
@@ -114,7 +116,7 @@ class ConfluentClient:
             "queue.buffering.max.messages": 1_000_000,
             "message.max.bytes": self._cluster.connection.max_request_bytes,
         }
-        options = {**self._everywhere, **ours, **self._given["producer"]}
+        options = {**self._everywhere, **ours, **self._given["producer"], **CONNECTIONS}
         make = partial(_made, Producer, options)
         return ConfluentSender(make, self._cluster.names, transactional_id)
 
@@ -147,9 +149,12 @@ class ConfluentClient:
         return consumer
 
 
-def _made(client: Callable[[dict[str, Any]], Any], options: Mapping[str, Any], errors: Errors) -> Any:
+def _made(
+    client: Callable[..., Any], options: Mapping[str, Any], errors: Errors, log: Connections | None = None
+) -> Any:
+    listeners = {"error_cb": errors} if log is None else {"error_cb": errors, "logger": log}
     try:
-        return client({**options, "error_cb": errors})
+        return client({**options, **listeners})
     except (KafkaException, ValueError, TypeError) as error:
         raise Misconfigured(f"librdkafka does not take the options under [kafka]: {error}") from error
 

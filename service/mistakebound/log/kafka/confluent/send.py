@@ -26,18 +26,38 @@ LATE_S = 2.0
 """How long past its limit a call that sends positions is still waited for."""
 
 
+class Connections:
+    """Reads in librdkafka's log whether a connection ended on which a request may have been unanswered.
+
+    Its callback for errors is not told: the client connects again and sends the request again by itself.
+    """
+
+    def __init__(self) -> None:
+        self.ended = False
+
+    def log(self, level: int, form: str, *parts: object) -> None:  # noqa: ARG002 - as a logger is called
+        """One line. It names its facility first: REQTMOUT, or FAIL and the state in which the connection was."""
+        line = form % parts
+        if "REQTMOUT" in line or ("FAIL" in line and " in state CONNECT" not in line):
+            self.ended = True
+
+
 class ConfluentSender:
     """One producer with a stable transactional id."""
 
     errors: ClassVar[tuple[type[Exception], ...]] = (KafkaException,)
 
-    def __init__(self, make: Callable[[Errors], Producer], names: Names, transactional_id: str) -> None:
+    def __init__(
+        self, make: Callable[[Errors, "Connections"], Producer], names: Names, transactional_id: str
+    ) -> None:
+        """`make` makes the producer, with a listener for errors and one for the lines of its own log."""
         self._names = names
         self._id = transactional_id
         self._fatal: KafkaError | None = None
         self._sent: list[TopicPartition] = []
         self._ends: Ends = {}
-        self._producer: Any = make(self._note)
+        self._connections = Connections()
+        self._producer: Any = make(self._note, self._connections)
 
     def initialise(self) -> None:
         try:
@@ -109,12 +129,13 @@ class ConfluentSender:
     def commit(self, timeout_s: float) -> None:
         self._producer.commit_transaction(timeout_s)
 
-    def abort(self, timeout_s: float) -> bool:
-        try:
+    def abort(self, timeout_s: float) -> None:
+        with suppress(KafkaException):
             self._producer.abort_transaction(timeout_s)
-        except KafkaException:
-            return False
-        return True
+
+    def sent_again(self) -> bool:
+        self._producer.poll(0)  # delivers the log's lines
+        return self._connections.ended
 
     def explain(self, error: Exception) -> LogError:
         assert isinstance(error, KafkaException)

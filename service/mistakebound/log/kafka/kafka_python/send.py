@@ -21,6 +21,9 @@ _FENCED = (
     kafka_errors.InvalidProducerEpochError,
     kafka_errors.FencedInstanceIdError,
 )
+_TRANSACTIONAL = frozenset({24, 25, 26, 28})
+"""AddPartitionsToTxn, AddOffsetsToTxn, EndTxn, TxnOffsetCommit. A batch that is sent again has a sequence number, by
+which the broker knows it."""
 
 
 class KafkaPythonSender:
@@ -33,6 +36,8 @@ class KafkaPythonSender:
         self._id = transactional_id
         self._group = cluster.connection.group
         self._producer = cluster.connection.transactional(transactional_id)
+        self._sent_again = False
+        self._watch_connections()
         self._epoch: Any = None
         self._sent: dict[TopicPartition, list[Any]] = {}
 
@@ -77,15 +82,14 @@ class KafkaPythonSender:
                 f"the client went from {self._epoch} to {self._manager.producer_id_and_epoch} on its way"
             )
 
-    def abort(self, timeout_s: float) -> bool:
-        """Abort if the broker answers; False always: the client must not be used again.
-
-        kafka-python 3.0.12 keeps the positions of an aborted transaction and sends them along with the next
-        one's, perhaps for a partition of another owner.
-        """
+    def abort(self, timeout_s: float) -> None:
+        # kafka-python 3.0.12 keeps the positions of an aborted transaction and sends them along with the next
+        # one's, perhaps for a partition of another owner: one reason more not to use the client again.
         with suppress(kafka_errors.KafkaError, OSError):
             self._wait(self._manager.begin_abort(), timeout_s, "the abort")
-        return False
+
+    def sent_again(self) -> bool:
+        return self._sent_again
 
     def explain(self, error: Exception) -> LogError:
         if isinstance(error, kafka_errors.CommitFailedError):
@@ -105,6 +109,23 @@ class KafkaPythonSender:
     @property
     def _manager(self) -> Any:
         return self._producer._transaction_manager
+
+    def _watch_connections(self) -> None:
+        # The client sends a request whose connection has ended again, and tells nobody. It asks its network client
+        # to send each, and the future that it gets knows how that went.
+        network = self._producer._sender._client
+        send_request = network.send
+
+        def note(error: Exception) -> None:
+            self._sent_again |= isinstance(error, kafka_errors.KafkaConnectionError)
+
+        def watched(node: Any, request: Any, **options: Any) -> Any:
+            future = send_request(node, request, **options)
+            if request.API_KEY in _TRANSACTIONAL:
+                future.add_errback(note)
+            return future
+
+        network.send = watched
 
     def _wait(self, result: Any, seconds: float, what: str) -> None:
         # The public calls are these two lines without a limit: they wait forever while the broker is away.

@@ -1,0 +1,197 @@
+"""A way to a broker that knows Kafka's requests: it can keep one back, cut its connection, and deliver it later.
+
+That is what a network does that loses a connection and not what was under way on it. The client connects again
+and sends the request again; the first copy arrives when nobody expects it.
+"""
+
+import socket
+import struct
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from enum import Enum
+from types import TracebackType
+from typing import Self
+
+PATIENCE_S = 60.0
+
+
+class Kind(Enum):
+    """Requests of a transaction, by their key on the wire."""
+
+    PRODUCE = 0
+    INIT_PRODUCER_ID = 22
+    ADD_PARTITIONS = 24
+    ADD_OFFSETS = 25
+    END = 26
+    OFFSETS = 28
+
+
+@dataclass(frozen=True)
+class Request:
+    """One request as it came, its length before it."""
+
+    frame: bytes
+
+    @property
+    def key(self) -> int:
+        """Which request of the protocol it is."""
+        return int.from_bytes(self.frame[4:6], "big")
+
+    def is_a(self, kind: Kind) -> bool:
+        return self.key == kind.value
+
+    @property
+    def commits(self) -> bool:
+        """Of an END: whether it commits. The flag is the last byte, before the tagged fields of later versions."""
+        version = int.from_bytes(self.frame[6:8], "big")
+        return self.frame[-2 if version >= 3 else -1] == 1
+
+
+Wanted = Callable[[Request], bool]
+
+
+@dataclass
+class Proxy:
+    """Carries what comes to its port to `upstream`. A context manager: afterwards nothing of it runs."""
+
+    port: int
+    upstream: tuple[str, int]
+    held: list[Request] = field(default_factory=list)
+    """What was kept back and not delivered yet."""
+    delivered: list[bytes] = field(default_factory=list)
+    """The broker's answers to what was delivered late."""
+    seen: list[Request] = field(default_factory=list)
+    """The requests of transactions that were carried on, in order."""
+    _keep: Wanted | None = None
+    _before: Wanted | None = None
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+    _sockets: list[socket.socket] = field(default_factory=list)
+    _threads: list[threading.Thread] = field(default_factory=list)
+
+    def keep_back(self, wanted: Wanted) -> None:
+        """Keep the next such request, and end its connection as if it had been lost."""
+        with self._lock:
+            self._keep = wanted
+
+    def deliver_before(self, wanted: Wanted) -> None:
+        """Deliver what is held right before the next such request."""
+        with self._lock:
+            self._before = wanted
+
+    def deliver(self) -> None:
+        """Deliver what is held, each on a connection of its own, and wait for the broker's answers."""
+        with self._lock:
+            held, self.held = self.held, []
+        for each in held:
+            with socket.create_connection(self.upstream, PATIENCE_S) as late:
+                late.sendall(each.frame)
+                self.delivered.append(_frame(late) or b"")
+
+    def __enter__(self) -> Self:
+        self._listener = socket.create_server(("127.0.0.1", self.port))
+        self._run(self._accept)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._listener.shutdown(socket.SHUT_RDWR)
+        self._listener.close()
+        with self._lock:
+            sockets = list(self._sockets)
+        for each in sockets:
+            _end(each)
+        for thread in self._threads:
+            thread.join(PATIENCE_S)
+
+    def _run(self, work: Callable[..., None], *arguments: object) -> None:
+        thread = threading.Thread(target=work, args=arguments, daemon=True)
+        self._threads.append(thread)
+        thread.start()
+
+    def _accept(self) -> None:
+        while True:
+            try:
+                client, _ = self._listener.accept()
+            except OSError:
+                return
+            try:
+                broker = socket.create_connection(self.upstream, PATIENCE_S)
+            except OSError:
+                _end(client)
+                continue
+            broker.settimeout(None)
+            for each in (client, broker):
+                each.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            with self._lock:
+                self._sockets += client, broker
+            self._run(self._carry_requests, client, broker)
+            self._run(_carry_answers, broker, client)
+
+    def _carry_requests(self, client: socket.socket, broker: socket.socket) -> None:
+        with _ending(client, broker), suppress(OSError):
+            while (frame := _frame(client)) is not None:
+                request = Request(frame)
+                if self._is_kept(request):
+                    break
+                self._deliver_late(request)
+                if any(request.is_a(kind) for kind in Kind):
+                    self.seen.append(request)
+                broker.sendall(frame)
+
+    def _is_kept(self, request: Request) -> bool:
+        with self._lock:
+            if self._keep is None or not self._keep(request):
+                return False
+            self._keep = None
+            self.held.append(request)
+            return True
+
+    def _deliver_late(self, request: Request) -> None:
+        with self._lock:
+            if self._before is None or not self.held or not self._before(request):
+                return
+            self._before = None
+        self.deliver()
+
+
+def _carry_answers(broker: socket.socket, client: socket.socket) -> None:
+    with _ending(client, broker), suppress(OSError):
+        while chunk := broker.recv(65_536):
+            client.sendall(chunk)
+
+
+@contextmanager
+def _ending(*connections: socket.socket) -> Iterator[None]:
+    try:
+        yield
+    finally:
+        for each in connections:
+            _end(each)
+
+
+def _frame(connection: socket.socket) -> bytes | None:
+    """The next request or answer with its length; None at the end."""
+    length = _exactly(connection, 4)
+    if length is None:
+        return None
+    rest = _exactly(connection, struct.unpack(">i", length)[0])
+    return None if rest is None else length + rest
+
+
+def _exactly(connection: socket.socket, count: int) -> bytes | None:
+    parts = bytearray()
+    while len(parts) < count:
+        chunk = connection.recv(min(count - len(parts), 65_536))
+        if not chunk:
+            return None
+        parts += chunk
+    return bytes(parts)
+
+
+def _end(connection: socket.socket) -> None:
+    with suppress(OSError):
+        connection.shutdown(socket.SHUT_RDWR)
+    connection.close()
