@@ -28,6 +28,8 @@ BAR: Mapping[str, tuple[str, ...]] = {
     "B8": ("test_signals.py", "test_broker_away.py"),
     "B9": ("test_soak.py",),
     "B10": ("test_scaling.py",),
+    "B11": ("test_late_requests.py", "test_torn_steps.py"),
+    "B12": ("test_network.py",),
 }
 """What the service must withstand, and the tests of it in this folder."""
 

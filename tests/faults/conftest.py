@@ -10,6 +10,8 @@ from tests.faults.support.chance import CLIENT, clients
 from tests.faults.support.children import Children
 from tests.faults.support.deployment import Deployment
 from tests.faults.support.prometheus import Prometheus
+from tests.log.support.broker import Broker
+from tests.log.support.proxy import Proxy
 
 Deploy = Callable[..., Deployment]
 
@@ -52,6 +54,16 @@ def on_kafka(kafka_bootstrap: str, prefix: str, children: Children) -> Iterator[
             return held.enter_context(Deployment(f"kafka://{kafka_bootstrap}", prefix, children, *sets))
 
         yield deploy
+
+
+@pytest.fixture(scope="module")
+def proxied(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Broker, Proxy]]:
+    """A broker, and a way to it that can lose requests."""
+    with (
+        Broker(tmp_path_factory.mktemp("proxied"), by_proxy=True) as broker,
+        Proxy(broker.proxy_port, ("127.0.0.1", broker.behind_proxy)) as proxy,
+    ):
+        yield broker, proxy
 
 
 @pytest.fixture(params=clients())

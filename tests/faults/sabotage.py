@@ -49,6 +49,7 @@ AWAY = "faults/test_broker_away.py"
 LEADER = "faults/test_leader_change.py"
 PRODUCER = "faults/test_producer_faults.py"
 SIGNALS = "faults/test_signals.py"
+LATE = "faults/test_late_requests.py"
 
 GUARDS: Mapping[str, Guard] = {
     "B1 only committed records are read": Guard(
@@ -108,12 +109,6 @@ GUARDS: Mapping[str, Guard] = {
         "not self._buffer.fill(0.0):\n                self._take_back(held, made)\n",
         "not self._buffer.fill(0.0):\n",
         "worker/test_stepping.py::test_a_group_that_moves_on_between_two_steps_loses_and_doubles_nothing",
-    ),
-    "B2 a client whose transaction was aborted is thrown away": Guard(
-        "service/mistakebound/log/kafka/kafka_python/send.py",
-        "        return False\n",
-        "        return True\n",
-        "log/kafka/test_client_traps.py::test_positions_of_a_step_given_up_are_never_committed",
     ),
     "B2 a ledger is kept only at its own position": Guard(
         "service/mistakebound/worker/takeover.py",
@@ -285,6 +280,30 @@ GUARDS: Mapping[str, Guard] = {
         '"partition_assignment_strategy": (__import__("kafka.coordinator.assignors.sticky.sticky_assignor", '
         'fromlist=["x"]).StickyPartitionAssignor,),',
         SCALING,
+    ),
+    "B11 a request that was sent again costs the client": Guard(
+        "service/mistakebound/log/kafka/write.py",
+        "sound = not sender.sent_again()",
+        "sound = True",
+        LATE,
+    ),
+    "B11 an abort costs the client": Guard(
+        "service/mistakebound/log/kafka/write.py",
+        "                sender.abort(timeouts.ABORT_S)\n",
+        "                sender.abort(timeouts.ABORT_S)\n                sound = True\n",
+        LATE,
+    ),
+    "B11 kafka-python tells of a connection that ended": Guard(
+        "service/mistakebound/log/kafka/kafka_python/send.py",
+        "                future.add_errback(note)",
+        "                pass",
+        LATE,
+    ),
+    "B11 librdkafka tells of a connection that ended": Guard(
+        "service/mistakebound/log/kafka/confluent/send.py",
+        "            self.ended = True",
+        "            pass",
+        LATE,
     ),
 }
 """Name (the bar's test first) -> what is taken away, and who must notice."""

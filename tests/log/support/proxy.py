@@ -1,12 +1,15 @@
-"""A way to a broker that knows Kafka's requests: it can keep one back, cut its connection, and deliver it later.
+"""A way to a broker, with what networks do to it: delay, little capacity, silence, and connections that end.
 
-That is what a network does that loses a connection and not what was under way on it. The client connects again
-and sends the request again; the first copy arrives when nobody expects it.
+It knows Kafka's requests: it can keep one back, end its connection, and deliver it later. That is what a network
+does that loses a connection and not what was under way on it. The client connects again and sends the request
+again; the first copy arrives when nobody expects it.
 """
 
+import queue
 import socket
 import struct
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
@@ -15,6 +18,8 @@ from types import TracebackType
 from typing import Self
 
 PATIENCE_S = 60.0
+PACKET = 4_096
+LOOK_S = 0.05
 
 
 class Kind(Enum):
@@ -53,6 +58,17 @@ Wanted = Callable[[Request], bool]
 
 
 @dataclass
+class Weather:
+    """How the network is at present, in both directions, for every connection."""
+
+    delay_s: float = 0.0
+    bytes_per_s: float = float("inf")
+    """Of each connection and direction."""
+    silent: frozenset[str] = frozenset()
+    """Directions, `requests` and `answers`, in which nothing arrives until it is over. Nobody is told."""
+
+
+@dataclass
 class Proxy:
     """Carries what comes to its port to `upstream`. A context manager: afterwards nothing of it runs."""
 
@@ -64,6 +80,7 @@ class Proxy:
     """The broker's answers to what was delivered late."""
     seen: list[Request] = field(default_factory=list)
     """The requests of transactions that were carried on, in order."""
+    weather: Weather = field(default_factory=Weather)
     _keep: Wanted | None = None
     _before: Wanted | None = None
     _lock: threading.Lock = field(default_factory=threading.Lock)
@@ -88,6 +105,15 @@ class Proxy:
             with socket.create_connection(self.upstream, PATIENCE_S) as late:
                 late.sendall(each.frame)
                 self.delivered.append(_frame(late) or b"")
+
+    def reset(self) -> None:
+        """End all connections at once, as a router does that was started again."""
+        with self._lock:
+            sockets, self._sockets = self._sockets, []
+        for each in sockets:
+            with suppress(OSError):
+                each.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+            _end(each)
 
     def __enter__(self) -> Self:
         self._listener = socket.create_server(("127.0.0.1", self.port))
@@ -127,11 +153,14 @@ class Proxy:
                 each.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             with self._lock:
                 self._sockets += client, broker
-            self._run(self._carry_requests, client, broker)
-            self._run(_carry_answers, broker, client)
+            requests, answers = Way(self, "requests", broker), Way(self, "answers", client)
+            self._run(self._carry_requests, client, broker, requests)
+            self._run(_carry_answers, broker, client, answers)
+            self._run(requests.carry)
+            self._run(answers.carry)
 
-    def _carry_requests(self, client: socket.socket, broker: socket.socket) -> None:
-        with _ending(client, broker), suppress(OSError):
+    def _carry_requests(self, client: socket.socket, broker: socket.socket, way: "Way") -> None:
+        with _ending(client, broker, way), suppress(OSError):
             while (frame := _frame(client)) is not None:
                 request = Request(frame)
                 if self._is_kept(request):
@@ -139,7 +168,7 @@ class Proxy:
                 self._deliver_late(request)
                 if any(request.is_a(kind) for kind in Kind):
                     self.seen.append(request)
-                broker.sendall(frame)
+                way.put(frame)
 
     def _is_kept(self, request: Request) -> bool:
         with self._lock:
@@ -157,19 +186,49 @@ class Proxy:
         self.deliver()
 
 
-def _carry_answers(broker: socket.socket, client: socket.socket) -> None:
-    with _ending(client, broker), suppress(OSError):
+def _carry_answers(broker: socket.socket, client: socket.socket, way: "Way") -> None:
+    with _ending(client, broker, way), suppress(OSError):
         while chunk := broker.recv(65_536):
-            client.sendall(chunk)
+            way.put(chunk)
+
+
+class Way:
+    """One direction of one connection: what is put in arrives in order, as the weather allows."""
+
+    def __init__(self, proxy: Proxy, direction: str, to: socket.socket) -> None:
+        self._proxy, self._direction, self._to = proxy, direction, to
+        self._under_way: queue.SimpleQueue[tuple[float, bytes] | None] = queue.SimpleQueue()
+        self._over = False
+
+    def put(self, data: bytes) -> None:
+        self._under_way.put((time.monotonic() + self._proxy.weather.delay_s, data))
+
+    def end(self) -> None:
+        self._over = True
+        self._under_way.put(None)
+
+    def carry(self) -> None:
+        """Until the connection ends."""
+        with suppress(OSError):
+            while (arriving := self._under_way.get()) is not None and not self._over:
+                due, data = arriving
+                time.sleep(max(0.0, due - time.monotonic()))
+                for begin in range(0, len(data), PACKET):
+                    packet = data[begin : begin + PACKET]
+                    while self._direction in self._proxy.weather.silent and not self._over:
+                        time.sleep(LOOK_S)
+                    time.sleep(len(packet) / self._proxy.weather.bytes_per_s)
+                    self._to.sendall(packet)
 
 
 @contextmanager
-def _ending(*connections: socket.socket) -> Iterator[None]:
+def _ending(client: socket.socket, broker: socket.socket, way: Way) -> Iterator[None]:
     try:
         yield
     finally:
-        for each in connections:
-            _end(each)
+        way.end()
+        _end(client)
+        _end(broker)
 
 
 def _frame(connection: socket.socket) -> bytes | None:

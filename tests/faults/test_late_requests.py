@@ -5,16 +5,18 @@ Both clients have one epoch for all their transactions (they speak the protocol 
 KIP-890), so the broker cannot tell such a copy from a request of the next transaction.
 """
 
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack
+import uuid
+from collections.abc import Iterator
+from dataclasses import dataclass, field
 
 import pytest
 
 from mistakebound.core.records import Outgoing, Position
 from mistakebound.log import open_log
 from mistakebound.log.kafka import KafkaLog
-from mistakebound.log.protocol import Log, StaleGeneration
+from mistakebound.log.protocol import StaleGeneration
 from mistakebound.settings import LogSettings, Settings
+from tests.faults.support.chance import clients
 from tests.log.support.breaking import evict
 from tests.log.support.broker import Broker
 from tests.log.support.proxy import Kind, Proxy, Request, Wanted
@@ -23,7 +25,7 @@ from tests.log.support.worker import Worker, values
 PARTITIONS = 2
 FIRST = [Outgoing("predictions", p, b"k", b"first") for p in range(PARTITIONS)]
 SECOND = [Outgoing("predictions", p, b"k", b"second") for p in range(PARTITIONS)]
-CLIENTS = ("kafka", "kafka+confluent")
+SCHEMES = [{"kafka-python": "kafka", "confluent": "kafka+confluent"}[client] for client in clients()]
 
 
 def a(kind: Kind) -> Wanted:
@@ -53,14 +55,7 @@ ARRIVES = {
 }
 
 
-@pytest.fixture(scope="module")
-def proxied(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Broker, Proxy]]:
-    """A broker, and a way to it that can lose requests."""
-    with (
-        Broker(tmp_path_factory.mktemp("proxied"), by_proxy=True) as broker,
-        Proxy(broker.proxy_port, ("127.0.0.1", broker.behind_proxy)) as proxy,
-    ):
-        yield broker, proxy
+pytestmark = pytest.mark.kafka
 
 
 @pytest.fixture
@@ -74,31 +69,45 @@ def proxy(proxied: tuple[Broker, Proxy]) -> Proxy:
     return proxy
 
 
-@pytest.fixture
-def log(proxied: tuple[Broker, Proxy], prefix: str) -> Iterator[KafkaLog]:
-    """The log as it is, past the proxy."""
-    with KafkaLog(Settings(log=LogSettings(url=f"kafka://{proxied[0].bootstrap}", prefix=prefix))) as opened:
-        opened.create_topics(PARTITIONS, {})
-        yield opened
+@dataclass
+class Way:
+    """A worker whose way to the broker leads through the proxy, and the log as it is, past the proxy."""
+
+    log: KafkaLog
+    worker: Worker
+    _before: list[int] = field(default_factory=lambda: [0] * PARTITIONS)
+
+    def written(self) -> list[list[bytes | None]]:
+        """What this test's transactions wrote, by partition."""
+        everything = [values(self.log, "predictions", p) for p in range(PARTITIONS)]
+        return [each[done:] for each, done in zip(everything, self._before, strict=True)]
+
+    def begin(self) -> Worker:
+        """The worker for another test."""
+        self._before = [len(values(self.log, "predictions", p)) for p in range(PARTITIONS)]
+        return self.worker
+
+    def both_are_whole(self) -> None:
+        """Both transactions are there, and the second one's positions."""
+        assert self.written() == [[b"first", b"second"]] * PARTITIONS
+        assert self.worker.session.committed(range(PARTITIONS)) == dict.fromkeys(
+            range(PARTITIONS), Position(0, 0, "second")
+        )
 
 
-@pytest.fixture
-def start(log: Log, proxy: Proxy, prefix: str) -> Iterator[Callable[[str], Worker]]:
-    """Start a worker whose way leads through the proxy."""
-    with ExitStack() as held:
-
-        def start(scheme: str) -> Worker:
-            url = f"{scheme}://127.0.0.1:{proxy.port}"
-            opened = held.enter_context(open_log(Settings(log=LogSettings(url=url, prefix=prefix))))
-            worker = Worker(opened)
-            held.callback(worker.close)
-            return worker.start()
-
-        yield start
-
-
-def written(log: Log) -> list[list[bytes | None]]:
-    return [values(log, "predictions", p) for p in range(PARTITIONS)]
+@pytest.fixture(scope="module", params=SCHEMES)
+def way(request: pytest.FixtureRequest, proxied: tuple[Broker, Proxy]) -> Iterator[Way]:
+    """One by each client, for all tests of this module."""
+    broker, proxy = proxied
+    prefix = f"late-{uuid.uuid4().hex[:12]}."
+    direct = Settings(log=LogSettings(url=f"kafka://{broker.bootstrap}", prefix=prefix))
+    proxying = Settings(log=LogSettings(url=f"{request.param}://127.0.0.1:{proxy.port}", prefix=prefix))
+    with KafkaLog(direct) as log:
+        log.create_topics(PARTITIONS, {})
+        with open_log(proxying) as opened:
+            worker = Worker(opened).start()
+            yield Way(log, worker)
+            worker.close()
 
 
 def transactions(proxy: Proxy) -> list[bool]:
@@ -112,12 +121,9 @@ def epochs(proxy: Proxy) -> int:
 
 @pytest.mark.parametrize("arrives", ARRIVES)
 @pytest.mark.parametrize("lost", LOST)
-@pytest.mark.parametrize("scheme", CLIENTS)
-def test_a_late_copy_changes_nothing(
-    log: Log, proxy: Proxy, start: Callable[[str], Worker], scheme: str, lost: str, arrives: str
-) -> None:
+def test_a_late_copy_changes_nothing(way: Way, proxy: Proxy, lost: str, arrives: str) -> None:
     """Of a request of a committed transaction, wherever it arrives in the next one: both are whole."""
-    worker = start(scheme)
+    worker = way.begin()
     proxy.keep_back(LOST[lost])
     worker.commit(FIRST, metadata="first")
     assert len(proxy.held) == 1
@@ -126,22 +132,16 @@ def test_a_late_copy_changes_nothing(
     worker.commit(SECOND, metadata="second")
 
     assert len(proxy.delivered) == 1, "the copy arrived"
-    assert written(log) == [[b"first", b"second"]] * PARTITIONS
-    assert worker.session.committed(range(PARTITIONS)) == dict.fromkeys(
-        range(PARTITIONS), Position(0, 0, "second")
-    )
+    way.both_are_whole()
 
 
 @pytest.mark.parametrize("arrives", ARRIVES)
-@pytest.mark.parametrize("scheme", CLIENTS)
-def test_a_late_abort_changes_nothing(
-    log: KafkaLog, proxy: Proxy, start: Callable[[str], Worker], scheme: str, arrives: str
-) -> None:
+def test_a_late_abort_changes_nothing(way: Way, proxy: Proxy, arrives: str) -> None:
     """A step of an old generation was aborted; the copy of that request does not abort the next step's outputs."""
-    worker = start(scheme)
+    worker = way.begin()
     worker.commit(FIRST, metadata="first")
     proxy.keep_back(abort)
-    evict(log)
+    evict(way.log)
     with pytest.raises(StaleGeneration):
         worker.commit([Outgoing("predictions", 0, b"k", b"stale")])
     assert len(proxy.held) == 1
@@ -153,38 +153,32 @@ def test_a_late_abort_changes_nothing(
     worker.commit(SECOND, metadata="second")
 
     assert len(proxy.delivered) == 1, "the copy arrived"
-    assert written(log) == [[b"first", b"second"]] * PARTITIONS
-    assert worker.session.committed([0]) == {0: Position(0, 0, "second")}
+    way.both_are_whole()
 
 
 @pytest.mark.parametrize("lost", LOST)
-@pytest.mark.parametrize("scheme", CLIENTS)
 def test_a_copy_that_arrives_between_two_transactions_changes_nothing(
-    log: Log, proxy: Proxy, start: Callable[[str], Worker], scheme: str, lost: str
+    way: Way, proxy: Proxy, lost: str
 ) -> None:
     """Before the next epoch there is nothing that it could end or join."""
-    worker = start(scheme)
+    worker = way.begin()
     proxy.keep_back(LOST[lost])
     worker.commit(FIRST, metadata="first")
     proxy.deliver()
 
-    assert written(log) == [[b"first"]] * PARTITIONS
+    assert way.written() == [[b"first"]] * PARTITIONS
     worker.commit(SECOND, metadata="second")
 
-    assert written(log) == [[b"first", b"second"]] * PARTITIONS
-    assert worker.session.committed([0]) == {0: Position(0, 0, "second")}
+    way.both_are_whole()
 
 
 @pytest.mark.parametrize("lost", LOST)
-@pytest.mark.parametrize("scheme", CLIENTS)
-def test_the_client_tells_that_it_sent_a_request_again(
-    proxy: Proxy, start: Callable[[str], Worker], scheme: str, lost: str
-) -> None:
+def test_the_client_tells_that_it_sent_a_request_again(way: Way, proxy: Proxy, lost: str) -> None:
     """Each kind of request: the next transaction has an epoch of its own, and nothing else costs one.
 
     Fails when a client stops telling: then nothing fences the copy.
     """
-    worker = start(scheme)
+    worker = way.begin()
     before = epochs(proxy)
     worker.commit(FIRST)
     worker.commit(FIRST)
@@ -198,13 +192,10 @@ def test_the_client_tells_that_it_sent_a_request_again(
     assert transactions(proxy) == [True] * 4
 
 
-@pytest.mark.parametrize("scheme", CLIENTS)
-def test_the_clients_still_share_one_epoch_among_transactions(
-    proxy: Proxy, start: Callable[[str], Worker], scheme: str
-) -> None:
+def test_the_clients_still_share_one_epoch_among_transactions(way: Way, proxy: Proxy) -> None:
     """When a client ends its transactions by version 5 of EndTxn, the broker raises the epoch at every end, and late
     copies are refused without our help: then throw no client away any more."""
-    worker = start(scheme)
+    worker = way.begin()
 
     worker.commit(FIRST)
 
