@@ -1,0 +1,449 @@
+"""A Kafka client of the simulation: the two ports of the log's reader and writer, and the membership above them.
+
+It behaves as the real ones do where that matters: requests whose connection ends are sent again, heartbeats go
+on behind the worker's back, positions are sent with the membership that the records were polled under. `Client`
+says which of the real ones' traps are open.
+"""
+
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from typing import Any, ClassVar, NamedTuple, TypeVar
+
+from mistakebound.core.records import INPUTS, TOPICS, Outgoing, Position, Record, Topic, TopicPartition, Transaction
+from mistakebound.log.kafka.log import KafkaLog
+from mistakebound.log.kafka.names import Names
+from mistakebound.log.kafka.ports import Ends, fenced, given_up, moved_on
+from mistakebound.log.kafka.read import Reader
+from mistakebound.log.kafka.session_checks import check_transaction
+from mistakebound.log.kafka.write import Writer
+from mistakebound.log.protocol import (
+    LogError,
+    OffsetLost,
+    Polled,
+    Receipt,
+    Session,
+    StaleGeneration,
+    TopicDescription,
+    Unreachable,
+)
+from mistakebound.settings import Settings
+from tests.simulate import broker as brokers
+from tests.simulate.broker import BrokerError
+from tests.simulate.network import ConnectionEnded, Network, NoAnswer
+
+Answer = TypeVar("Answer")
+AGAIN_S = 0.02
+ASKED_S = 20.0
+POSITIONS_S = 45.0
+HEARTBEAT_S = 1.0
+LOOK_S = 0.05
+METADATA_BYTES = 4_096
+STALE = (brokers.IllegalGeneration, brokers.UnknownMember, brokers.RebalanceInProgress)
+
+
+@dataclass(frozen=True)
+class Client:
+    """Which traps of the real clients are open."""
+
+    asks_again: bool = False
+    """A request that is not answered in time is sent again (librdkafka), or it is fatal (kafka-python)."""
+    tells: bool = True
+    """It tells that a request was sent again."""
+    present_member: bool = False
+    """Positions are sent with the membership of now."""
+    delivers_paused: bool = False
+    most_records: int = 50
+
+
+def ask(network: Network, call: Callable[[], Answer], doing: str, seconds: float = ASKED_S) -> Answer:
+    """Ask until there is an answer. Raises Unreachable after so long, OffsetLost; other errors as they are."""
+    scheduler = network.scheduler
+    end_s = scheduler.now_s + seconds
+    while True:
+        try:
+            return network.ask(call)
+        except (ConnectionEnded, NoAnswer, brokers.UnstableOffsets) as error:
+            if scheduler.now_s > end_s:
+                raise Unreachable(f"{doing}: {error!r}") from error
+        except brokers.OffsetOutOfRange as error:
+            raise OffsetLost(doing) from error
+        scheduler.sleep(AGAIN_S)
+
+
+class SimulatedFetcher:
+    """`mistakebound.log.kafka.ports.Fetcher`."""
+
+    def __init__(self, network: Network, most: int) -> None:
+        self._network, self._most = network, most
+        self._next: dict[TopicPartition, int] = {}
+        self._doing = ""
+
+    def start(self, starts: Mapping[TopicPartition, int], doing: str) -> None:
+        self._next, self._doing = dict(starts), doing
+
+    def fetch(self, timeout_s: float) -> Sequence[Record]:
+        scheduler = self._network.scheduler
+        end_s = scheduler.now_s + timeout_s
+        while True:
+            most = 1 + scheduler.random.randrange(self._most)
+            asked = dict(self._next)
+            answers = ask(
+                self._network,
+                lambda: {at: self._network.broker.fetch(at, start, most) for at, start in asked.items()},
+                self._doing,
+            )
+            records = []
+            for at, (found, end) in answers.items():
+                records += found
+                self._next[at] = end
+            if records or scheduler.now_s >= end_s:
+                return records
+            scheduler.sleep(LOOK_S)
+
+    def position(self) -> int:
+        (position,) = self._next.values()
+        return position
+
+    def rest(self) -> None:
+        self._next = {}
+
+    def close(self) -> None:
+        self._next = {}
+
+
+class SimulatedSender:
+    """`mistakebound.log.kafka.ports.Sender`: its requests are sent one after another, as the clients do."""
+
+    errors: ClassVar[tuple[type[Exception], ...]] = (BrokerError,)
+
+    def __init__(self, network: Network, client: Client, transactional_id: str) -> None:
+        self._network, self._client, self._id = network, client, transactional_id
+        self._producer = self._epoch = -1
+        self._batches: dict[TopicPartition, int] = {}
+        self._sent: dict[TopicPartition, Sequence[Outgoing]] = {}
+        self._again = False
+
+    def initialise(self) -> None:
+        broker, doing = self._network.broker, f"initialise transactions as {self._id}"
+        end_s = self._network.scheduler.now_s + 30
+        while True:
+            try:
+                self._producer, self._epoch = ask(self._network, lambda: broker.initialise(self._id), doing)
+            except brokers.ConcurrentTransactions as error:
+                if self._network.scheduler.now_s > end_s:
+                    raise Unreachable(doing) from error
+                self._network.scheduler.sleep(AGAIN_S)
+            else:
+                return
+
+    def begin(self) -> None:
+        self._sent = {}
+
+    def send(self, topic_partition: TopicPartition, records: Sequence[Outgoing], timeout_s: float) -> None:  # noqa: ARG002
+        self._sent[topic_partition] = list(records)
+
+    def flush(self, timeout_s: float) -> Ends:
+        broker, producer, epoch = self._network.broker, self._producer, self._epoch
+        partitions = list(self._sent)
+        self._ask(lambda: broker.add_partitions(producer, epoch, partitions), timeout_s)
+        ends: Ends = {}
+        self._network.scheduler.random.shuffle(partitions)
+        for at in partitions:
+            number = self._batches.get(at, -1) + 1
+            records = self._sent[at]
+            ends[at] = self._ask(
+                lambda at=at, records=records, number=number: broker.produce(
+                    producer, epoch, at, records, number
+                ),
+                timeout_s,
+                numbered=True,
+            )
+            self._batches[at] = number
+        return ends
+
+    def send_positions(self, positions: Mapping[int, Position], member: Any, timeout_s: float) -> None:
+        broker, producer, epoch, copied = self._network.broker, self._producer, self._epoch, dict(positions)
+        self._ask(lambda: broker.add_group(producer, epoch), timeout_s)
+        self._ask(lambda: broker.offsets(producer, epoch, member, copied), timeout_s)
+
+    def commit(self, timeout_s: float) -> None:
+        self._end(timeout_s, commit=True)
+
+    def abort(self, timeout_s: float) -> None:
+        with suppress(BrokerError):
+            self._end(timeout_s, commit=False)
+
+    def sent_again(self) -> bool:
+        return self._again and self._client.tells
+
+    def explain(self, error: Exception) -> LogError:
+        if isinstance(error, brokers.InvalidProducerEpoch):
+            return fenced(self._id, error)
+        return moved_on() if isinstance(error, STALE) else given_up(self._id, repr(error))
+
+    def discard(self) -> None:
+        self._sent = {}
+
+    def _end(self, timeout_s: float, *, commit: bool) -> None:
+        broker, producer, epoch = self._network.broker, self._producer, self._epoch
+        self._ask(lambda: broker.end(producer, epoch, commit=commit), timeout_s)
+
+    def _ask(self, call: Callable[[], Answer], timeout_s: float, *, numbered: bool = False) -> Answer:
+        """Send the request, and again where its connection ends. A batch has a number by which it is known."""
+        scheduler = self._network.scheduler
+        end_s = scheduler.now_s + timeout_s
+        while True:
+            try:
+                return self._network.ask(call)
+            except brokers.ConcurrentTransactions:
+                if scheduler.now_s > end_s:
+                    raise
+            except (ConnectionEnded, NoAnswer) as error:
+                self._again |= not numbered
+                if scheduler.now_s > end_s or (isinstance(error, NoAnswer) and not self._client.asks_again):
+                    raise
+            scheduler.sleep(AGAIN_S / 4)
+
+
+class SimulatedSession:
+    """`mistakebound.log.protocol.Session`, by the same rules as the real ones."""
+
+    def __init__(self, network: Network, client: Client, cluster: "Cluster", slot: str, writer: Writer) -> None:
+        self._network, self._client, self._cluster, self._writer = network, client, cluster, writer
+        self._client_id = cluster.connection.client_id(slot)
+        self._scheduler = network.scheduler
+        self._member_id: str | None = None
+        self._membership: tuple[str, int] | None = None
+        """Of the generation that the records are of."""
+        self._must_join = True
+        self._count = 0
+        self._owned: tuple[int, ...] = ()
+        self._next: dict[TopicPartition, int] = {}
+        self._paused: set[TopicPartition] = set()
+        self._closed = False
+        self._scheduler.spawn(self._beat, "heartbeat")
+
+    def poll(self, timeout_s: float) -> Polled:
+        end_s = self._scheduler.now_s + timeout_s
+        while True:
+            if self._must_join:
+                if self._join(max(end_s, self._scheduler.now_s + 3)):
+                    return Polled(self._count, self._owned, ())
+                return Polled(self._count, self._owned if self._count else (), ())
+            records = self._fetch()
+            if records or self._scheduler.now_s >= end_s:
+                return Polled(self._count, self._owned, records)
+            self._scheduler.sleep(LOOK_S)
+
+    def committed(self, partitions: Iterable[int]) -> dict[int, Position | None]:
+        self._writer.settle()
+        return self._cluster.positions(sorted(partitions))
+
+    def seek(self, partition: int, examples: int, labels: int) -> None:
+        if partition not in self._owned:
+            raise StaleGeneration(f"partition {partition} is not owned")
+        for topic, offset in zip(INPUTS, (examples, labels), strict=True):
+            self._next[topic, partition] = offset
+
+    def drained(self, topic_partitions: Iterable[TopicPartition]) -> set[TopicPartition]:
+        asked = [at for at in topic_partitions if at in self._next]
+        ends = self.ends(asked) if asked else {}
+        return {at for at in asked if self._next[at] >= ends[at]}
+
+    def ends(self, topic_partitions: Iterable[TopicPartition]) -> dict[TopicPartition, int]:
+        return self._cluster.ends(topic_partitions)
+
+    def pause(self, topic_partitions: Iterable[TopicPartition]) -> None:
+        self._paused.update(topic_partitions)
+
+    def resume(self, topic_partitions: Iterable[TopicPartition]) -> None:
+        self._paused.difference_update(topic_partitions)
+
+    def commit(self, transaction: Transaction, generation: int) -> Receipt:
+        check_transaction(transaction, generation, self._count, self._owned, METADATA_BYTES)
+        member = self._membership
+        if self._client.present_member and self._member_id is not None:
+            member = self._member_id, self._network.broker.group.generation
+        try:
+            return Receipt(self._writer.write(transaction.outputs, transaction.positions, member))
+        except StaleGeneration:
+            self._must_join = True
+            with suppress(BrokerError):
+                self._network.ask(lambda: self._network.broker.rejoin(str(self._member_id)))
+            raise
+
+    def close(self, timeout_s: float) -> None:  # noqa: ARG002
+        self._closed = True
+        self._writer.drop()
+        member_id = self._member_id
+        if member_id is not None:
+            with suppress(BrokerError):
+                self._network.ask(lambda: self._network.broker.leave(member_id))
+
+    def _join(self, end_s: float) -> bool:
+        broker = self._network.broker
+        while True:
+            with suppress(ConnectionEnded, NoAnswer):
+                found = self._network.ask(lambda: broker.join(self._member_id, self._client_id))
+                if isinstance(found, tuple):
+                    self._member_id, generation, self._owned = found
+                    self._membership = self._member_id, generation
+                    self._must_join = False
+                    self._count += 1
+                    self._next.clear()
+                    self._paused.clear()
+                    return True
+                self._member_id = found
+            if self._scheduler.now_s > end_s:
+                return False
+            self._scheduler.sleep(LOOK_S)
+
+    def _fetch(self) -> list[Record]:
+        broker = self._network.broker
+        most = 1 + self._scheduler.random.randrange(self._client.most_records)
+        asked = {
+            at: start
+            for at, start in self._next.items()
+            if at not in self._paused or self._client.delivers_paused
+        }
+        if not asked:
+            return []
+        found = ask(
+            self._network,
+            lambda: {at: broker.fetch(at, start, most) for at, start in asked.items()},
+            "read examples and labels",
+        )
+        records: list[Record] = []
+        for at, (fetched, end) in found.items():
+            records += fetched
+            self._next[at] = end
+        return records
+
+    def _beat(self) -> None:
+        while not self._closed:
+            self._scheduler.sleep(HEARTBEAT_S * (0.5 + self._scheduler.random.random()))
+            if self._must_join or self._membership is None or self._closed:
+                continue
+            member = self._membership
+            try:
+                self._network.ask(lambda member=member: self._network.broker.heartbeat(*member))
+            except STALE as error:
+                if member == self._membership:
+                    self._must_join = True
+                    if isinstance(error, brokers.UnknownMember):
+                        self._member_id = None
+            except BrokerError:
+                pass
+
+
+class NoWatchdog:
+    """Calls of the simulation return."""
+
+    @contextmanager
+    def limit(self, seconds: float, what: str) -> Any:  # noqa: ARG002
+        yield
+
+    def close(self) -> None: ...
+
+
+class Connection(NamedTuple):
+    """What the log asks of `make_clients.Connection`."""
+
+    group: str
+    max_request_bytes: int = 1_000_000
+
+    def client_id(self, slot: str) -> str:
+        return f"{self.group}-{slot}"
+
+
+class Admin:
+    """What the log asks of `admin.Admin`."""
+
+    def __init__(self, network: Network) -> None:
+        self._network = network
+
+    def partitions(self) -> int:
+        return self._network.broker.partitions
+
+    def describe(self, wanted: Collection[Topic] = TOPICS) -> dict[Topic, TopicDescription | None]:
+        partitions = self._network.broker.partitions
+        return {
+            topic: TopicDescription(topic, brokers.TOPIC_IDS[topic], partitions, {}) for topic in wanted
+        }
+
+    def low_watermark(self, topic: Topic, partition: int) -> int:
+        broker = self._network.broker
+        return ask(self._network, lambda: broker.log((topic, partition)).low, "ask for the ends")
+
+    def high_watermark(self, topic: Topic, partition: int) -> int:
+        broker = self._network.broker
+        return ask(self._network, lambda: broker.log((topic, partition)).end, "ask for the ends")
+
+    def max_message_bytes(self, topic: Topic) -> int:  # noqa: ARG002
+        return 1_000_000
+
+    def evict(self, client_id: str) -> None:
+        with suppress(BrokerError):
+            self._network.ask(lambda: self._network.broker.evict(client_id))
+
+    def close(self) -> None: ...
+
+
+class Cluster:
+    """What the log asks of `cluster.Cluster`."""
+
+    def __init__(self, settings: Settings, network: Network) -> None:
+        self.names = Names.of(settings)
+        self.connection = Connection(settings.group)
+        self.watchdog = NoWatchdog()
+        self.admin = Admin(network)
+        self._network = network
+
+    def positions(self, partitions: Sequence[int]) -> dict[int, Position | None]:
+        broker, wanted = self._network.broker, list(partitions)
+        return ask(self._network, lambda: broker.positions(wanted), "read the committed positions", POSITIONS_S)
+
+    def ends(self, topic_partitions: Iterable[TopicPartition]) -> dict[TopicPartition, int]:
+        broker, asked = self._network.broker, list(topic_partitions)
+        return ask(self._network, lambda: {at: broker.log(at).stable for at in asked}, "ask for the ends")
+
+    def close(self) -> None: ...
+
+
+class _Client:
+    """`mistakebound.log.kafka.log.Client`."""
+
+    def __init__(self, network: Network, client: Client, cluster: Cluster) -> None:
+        self._network, self._client, self._cluster = network, client, cluster
+
+    def fetcher(self) -> SimulatedFetcher:
+        return SimulatedFetcher(self._network, self._client.most_records)
+
+    def sender(self, transactional_id: str) -> SimulatedSender:
+        return SimulatedSender(self._network, self._client, transactional_id)
+
+    def session(self, partitions: int, slot: str, writer: Writer) -> Session:  # noqa: ARG002
+        return SimulatedSession(self._network, self._client, self._cluster, slot, writer)
+
+
+class SimulatedLog(KafkaLog):
+    """The log on Kafka, as it is in production, above the model."""
+
+    def __init__(self, settings: Settings, network: Network, client: Client) -> None:
+        cluster: Any = Cluster(settings, network)
+        self._cluster = cluster
+        self._client = _Client(network, client, cluster)
+        self._reader = Reader(self._client.fetcher, cluster.names, self, cluster.watchdog)
+
+    def append(self, records: Iterable[Outgoing]) -> int:
+        written = list(records)
+        ask(self._network_of(), lambda: self._network_of().broker.append(written), "append")
+        return len(written)
+
+    def close(self) -> None: ...
+
+    def _network_of(self) -> Network:
+        return self._client._network  # type: ignore[attr-defined, no-any-return]
+
+

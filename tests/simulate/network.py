@@ -1,0 +1,89 @@
+"""The way to the brokers: requests take time, connections end, and what was under way may arrive all the same."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from tests.simulate.broker import Broker, BrokerError
+from tests.simulate.scheduler import Scheduler, Signal
+
+Answer = TypeVar("Answer")
+REQUEST_S = 5.0
+LATE_S = 8.0
+"""At most so much later than a lost connection does a request of it arrive."""
+
+
+class ConnectionEnded(BrokerError):
+    """The connection ended before the answer: the request has arrived, or will, or never."""
+
+
+class NoAnswer(BrokerError):
+    """Nothing came within the time for a request."""
+
+
+@dataclass
+class Weather:
+    """How the network is at present."""
+
+    delay_s: float = 0.002
+    ends: float = 0.0
+    """Share of requests whose connection ends before the answer."""
+    silent: bool = False
+    """Nothing arrives, in either direction, until that is over; nobody is told."""
+
+
+class Network:
+    """Carries each call to the broker, and its answer back."""
+
+    def __init__(self, scheduler: Scheduler, broker: Broker) -> None:
+        self.scheduler, self.broker = scheduler, broker
+        self.weather = Weather()
+        self.late = 0
+        """Requests that arrived after their connection had ended."""
+
+    def ask(self, call: Callable[[], Answer]) -> Answer:
+        """The broker's answer. Raises what it answers, ConnectionEnded, NoAnswer."""
+        scheduler, chance = self.scheduler, self.scheduler.random
+        scheduler.check()
+        answered, answers = Signal(), list[Any]()
+        fate = "whole"
+        if chance.random() < self.weather.ends:
+            fate = chance.choice(("lost", "unanswered", "late"))
+
+        def give(answer: Any) -> None:
+            if self.weather.silent and not isinstance(answer, ConnectionEnded):
+                scheduler.after(0.1, lambda: give(answer))
+                return
+            answers.append(answer)
+            scheduler.fire(answered)
+
+        def arrive() -> None:
+            if self.broker.down:
+                scheduler.after(self._delay_s(), lambda: give(ConnectionEnded()))
+                return
+            if self.weather.silent or scheduler.now_s < self.broker.stalled_until_s:
+                scheduler.after(0.1, arrive)
+                return
+            try:
+                answer: Any = call()
+            except BrokerError as error:
+                answer = error
+            if fate == "whole":
+                scheduler.after(self._delay_s(), lambda: give(answer))
+
+        if fate == "late":
+            scheduler.after(chance.random() ** 2 * LATE_S, arrive)
+            self.late += 1
+        elif fate != "lost":
+            scheduler.after(self._delay_s(), arrive)
+        if fate != "whole":
+            scheduler.after(2 * self._delay_s(), lambda: give(ConnectionEnded()))
+        if not scheduler.wait(answered, lambda: answers, REQUEST_S):
+            raise NoAnswer
+        if isinstance(answers[0], BrokerError):
+            raise answers[0]
+        found: Answer = answers[0]
+        return found
+
+    def _delay_s(self) -> float:
+        return self.weather.delay_s * (0.5 + self.scheduler.random.random() ** 4 * 10)
