@@ -53,6 +53,7 @@ class Worker:
         stopping: Callable[[bool], bool],
         explain: Callable[[], int] = lambda: 0,
         from_outcomes: bool = False,
+        skip_to_oldest: bool = False,
         interrupted: Callable[[], bool] = lambda: False,
     ) -> None:
         """`observe` sees every event. `checkpoints` is among its observers; it also says what a takeover may start from,
@@ -62,11 +63,13 @@ class Worker:
         `explain()` is asked before each step how many scores it may compute to explain mistakes.
         `interrupted()` is asked while a takeover reads; once it is true, the takeover and the loop end.
         `from_outcomes` holds for the whole run: a partition without new input commits no offsets, so a later
-        rebuild finds the partition as the start did.
+        rebuild finds the partition as the start did. `skip_to_oldest`: input that was deleted or damaged before it was
+        read is passed and counted, also while the worker runs.
         """
         self._log, self._settings, self._slot = log, settings, slot
         self._observe, self._checkpoints, self._explain = observe, checkpoints, explain
         self._stopping, self._interrupted, self._from_outcomes = stopping, interrupted, from_outcomes
+        self._skip_to_oldest = skip_to_oldest
         self.held: WorkerState | None = None
         self._following: Following | None = None
         self._rebuilds = Rebuilds()
@@ -81,6 +84,8 @@ class Worker:
             try:
                 session = self._log.join(self._slot)
                 try:
+                    if self._skip_to_oldest:
+                        session.pass_damage()
                     self._serve(session)
                     return
                 finally:
@@ -115,7 +120,8 @@ class Worker:
         buffer.fill(0.0 if buffer.merge.buffered() else POLL_S)
         if buffer.assigned is not None:
             self._take_over(session, buffer.assigned)
-            buffer.begin(buffer.assigned)
+            assert self.held is not None
+            buffer.begin(buffer.assigned, self.held.lost)
         idle = not buffer.merge.buffered()
         if idle:
             self._away_s = None
@@ -161,6 +167,7 @@ class Worker:
             self._settings,
             partitions,
             from_outcomes=self._from_outcomes,
+            skip_to_oldest=self._skip_to_oldest,
             borrow=restore.ledgers,
         )
         for checkpoint in restore.usable() if self.held is None else ():

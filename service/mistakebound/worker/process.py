@@ -90,6 +90,7 @@ def work(
     log_format: logs.LogFormat,
     log_level: str = "info",
     from_outcomes: bool = False,
+    skip_to_oldest: bool = False,
     interrupted: Callable[[], bool] = lambda: False,
     next_free: bool = False,
     serving: Callable[[str], None] | None = None,
@@ -133,6 +134,7 @@ def work(
             stopping=stopping,
             explain=explain,
             from_outcomes=from_outcomes,
+            skip_to_oldest=skip_to_oldest,
             interrupted=interrupted,
         )
         worker.run()
