@@ -58,6 +58,11 @@ class InputBuffer:
         """The group has moved on: the next poll brings the new assignment."""
         self.merge, self.generation, self._inputs = Merge(()), NONE, ()
 
+    def give_back(self) -> None:
+        """These were not taken over: the next poll brings the assignment again, or another."""
+        self.drop()
+        self.assigned = None
+
     def drained(self) -> Collection[tuple[Topic, int]]:
         """Inputs with nothing left here or in the log; looked up only where the next record depends on it."""
         dry = self.merge.dry()

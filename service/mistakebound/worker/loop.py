@@ -15,7 +15,15 @@ import structlog
 
 from mistakebound.core.faults import BadLog, BadSnapshot
 from mistakebound.core.records import INPUTS, Stream
-from mistakebound.log.protocol import Fenced, Log, OffsetLost, Session, TransactionFailed, Unreachable
+from mistakebound.log.protocol import (
+    Fenced,
+    Log,
+    OffsetLost,
+    Session,
+    StaleGeneration,
+    TransactionFailed,
+    Unreachable,
+)
 from mistakebound.settings import Settings
 from mistakebound.worker import events
 from mistakebound.worker.checkpoints.schedule import CheckpointSchedule
@@ -32,6 +40,7 @@ SHARED = 4
 """Most steps between two times that the updates of other workers are folded."""
 LAG_EVERY_S = 2.0
 LEAVE_S = 5.0
+OVERTAKEN_REST_S = 0.2
 AWAY_REST_S = 1.0
 AWAY_S = 600.0
 """How long a log may be unreachable before the worker gives up."""
@@ -119,7 +128,11 @@ class Worker:
         """Poll, take over new partitions, make steps; False once the worker is to stop."""
         buffer.fill(0.0 if buffer.merge.buffered() else POLL_S)
         if buffer.assigned is not None:
-            self._take_over(session, buffer.assigned)
+            try:
+                self._take_over(session, buffer.assigned)
+            except StaleGeneration as error:
+                self._give_back(buffer, error)
+                return not self._stopping(False)
             assert self.held is not None
             buffer.begin(buffer.assigned, self.held.lost)
         idle = not buffer.merge.buffered()
@@ -154,6 +167,14 @@ class Worker:
             waiting=sum(len(ledger.waiting) for ledger in state.ledgers.values()),
             seconds=round(time.monotonic() - began, 3),
         )
+
+    def _give_back(self, buffer: InputBuffer, error: StaleGeneration) -> None:
+        """Others work on these partitions by now, as the next polls will tell: take over again what is ours then."""
+        _log.warning("takeover_overtaken", error=str(error))
+        self._observe(events.Rebuilding("stale"))
+        self._forget()
+        buffer.give_back()
+        self._rest(OVERTAKEN_REST_S)
 
     def _restore(self, session: Session, partitions: tuple[int, ...]) -> WorkerState:
         """From what is held, else from the first checkpoint that fits the log, else from the log alone."""

@@ -8,6 +8,7 @@
 """
 
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -25,7 +26,7 @@ from mistakebound.core.records import OUTPUTS, Lost, Position
 from mistakebound.core.step.sizes import SizeLimits
 from mistakebound.core.step.state import State
 from mistakebound.log.newest import newest_record
-from mistakebound.log.protocol import Log, OffsetLost, Refused, Session
+from mistakebound.log.protocol import Log, OffsetLost, Refused, Session, StaleGeneration
 from mistakebound.settings import Settings
 from mistakebound.worker.epochs.epochs import newest_epochs, refuse_changed
 from mistakebound.worker.epochs.input_topics import refuse_other_topics
@@ -61,6 +62,7 @@ class Start(NamedTuple):
     outcomes: int
 
 
+Committed = Mapping[int, Position | None]
 Borrow = Callable[[Mapping[int, Start]], Mapping[int, Frozen]]
 """Given where reading starts for each partition that is new here, returns ledgers that start later."""
 
@@ -121,10 +123,46 @@ def take_over(
     `skip_to_oldest`: where unread input was deleted, go on from the oldest that is there.
     A borrowed ledger that does not fit the log is left alone, with a warning.
     Raises Refused, BadLog, Unreachable; with a checkpoint also BadSnapshot, and then any of them may be the
-    checkpoint's fault.
+    checkpoint's fault. StaleGeneration where the positions moved meanwhile: others own the partitions by now, what
+    was read is of two moments, and nothing is wrong with the log.
     """
     owned = sorted(partitions)
-    committed = _committed(log, session, owned)
+    committed: Committed | None = None
+    try:
+        committed = session.committed(owned)
+        return _take_over(
+            log, session, settings, committed, held, checkpoint, from_outcomes, skip_to_oldest, borrow
+        )
+    except (BadLog, Refused) as error:
+        _refuse_other_inputs(log)
+        if committed is not None and session.committed(owned) != committed:
+            raise StaleGeneration(
+                f"the positions moved while this worker took partitions over ({error}); poll again"
+            ) from error
+        raise
+
+
+def _refuse_other_inputs(log: Log) -> None:
+    """Whatever else may seem wrong with a log whose inputs were exchanged, that is the reason."""
+    newest: list[Epoch] = []
+    with suppress(BadLog):
+        newest = newest_epochs(log)[:1]
+    for epoch in newest:
+        refuse_other_topics(log, epoch)
+
+
+def _take_over(
+    log: Log,
+    session: Session,
+    settings: Settings,
+    committed: Committed,
+    held: WorkerState | None,
+    checkpoint: Checkpoint | None,
+    from_outcomes: bool,
+    skip_to_oldest: bool,
+    borrow: Borrow | None,
+) -> WorkerState:
+    owned = list(committed)
     if held is not None and catch_up(log, held.fold):
         fold = held.fold
     else:
@@ -161,16 +199,6 @@ def take_over(
         )
     limits = SizeLimits(**{topic.replace("-", "_"): log.max_record_bytes(topic) for topic in OUTPUTS})
     return WorkerState(State(settings, fold.model, ledgers, limits), fold, positions, lost)
-
-
-def _committed(log: Log, session: Session, owned: list[int]) -> dict[int, Position | None]:
-    """The committed positions. Where they cannot be used because an input is another topic, that is said first."""
-    try:
-        return session.committed(owned)
-    except Refused:
-        for epoch in newest_epochs(log)[:1]:
-            refuse_other_topics(log, epoch)
-        raise
 
 
 def _frozen(log: Log, checkpoint: Checkpoint) -> dict[int, Frozen]:
