@@ -1,11 +1,25 @@
 """The command `mistakebound`, also `python -m mistakebound`."""
 
-from mistakebound.commands.app import app
+import sys
+
+from mistakebound.worker import early_stop
+
+WORKERS = ("run", "demo")
+"""Verbs that end well when they are told to stop."""
 
 
 def main() -> None:
     """Run the command line; ends the process with an exit code of `mistakebound.exit_codes`."""
-    app(prog_name="mistakebound")
+    works = sys.argv[1:2] != [] and sys.argv[1] in WORKERS
+    if works:
+        early_stop.install()
+    try:
+        from mistakebound.commands.app import app  # takes its time
+
+        app(prog_name="mistakebound")
+    finally:
+        if works:
+            early_stop.ignore()
 
 
 if __name__ == "__main__":

@@ -3,8 +3,12 @@
 Where it cannot end well, because the broker hangs: `test_broker_away.py`.
 """
 
+import re
 import signal
+import subprocess
+import sys
 import time
+from pathlib import Path
 
 import pytest
 from kafka import KafkaConsumer
@@ -13,10 +17,11 @@ from kafka.coordinator.assignors.range import RangePartitionAssignor
 from mistakebound.core.records import INPUTS
 from tests.faults.conftest import Deploy
 from tests.faults.support.chance import chance_of
-from tests.faults.support.children import Child, until
+from tests.faults.support.children import ENVIRON, Child, until
 from tests.faults.support.deployment import PATIENCE_S, Deployment, address_of, assigned
 from tests.faults.support.fleet import members, taken_over
 from tests.faults.support.open_transactions import open_below
+from tests.faults.support.recount import recount
 from tests.faults.support.stream import SETTINGS, stream
 from tests.faults.test_open_transaction import open_transaction
 
@@ -137,6 +142,46 @@ def test_a_signal_ends_a_restoring_worker(on_sqlite: Deploy, number: signal.Sign
     worker.signal(number)
     assert worker.ends(DRAIN_S + 5) == 0, worker.last_words()
     assert place.consumed() == place.sent()
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_at_any_moment_of_the_start_ends_the_worker_well(
+    on_sqlite: Deploy, number: signal.Signals
+) -> None:
+    """From the moment on at which the process catches it, while modules load, settings are read and the log opens."""
+    place = on_sqlite(*SETTINGS, "checkpoint.url=")
+    place.send(stream(200, chance_of("stopped at the start").randrange(2**32)))
+    for moment in range(16):
+        worker = place.worker()
+        until(lambda worker=worker: catches_sigterm(worker.pid), PATIENCE_S, "it catches signals", worker)
+        time.sleep(moment * 0.1)
+        worker.signal(number)
+        assert worker.ends(DRAIN_S + 5) == 0, worker.last_words()
+    place.finish(place.worker())
+    assert len(recount(place.log).predictions) == 200
+
+
+def catches_sigterm(pid: int) -> bool:
+    """Whether the process has a handler for it; Python itself has one for SIGINT from its beginning."""
+    status = Path(f"/proc/{pid}/status").read_text()
+    found = re.search(r"^SigCgt:\s*([0-9a-f]+)$", status, re.MULTILINE)
+    return found is not None and bool(int(found[1], 16) >> (signal.SIGTERM - 1) & 1)
+
+
+def test_nothing_that_takes_time_comes_before_the_handlers() -> None:
+    """What is loaded until then: nothing of others, and of ours the handlers alone."""
+    code = "import sys, mistakebound.__main__; print(*sys.modules)"
+    said = subprocess.run(
+        [sys.executable, "-c", code], check=True, capture_output=True, text=True, env=ENVIRON
+    )
+    loaded = said.stdout.split()
+    assert {each for each in loaded if each.startswith("mistakebound")} == {
+        "mistakebound",
+        "mistakebound.__main__",
+        "mistakebound.worker",
+        "mistakebound.worker.early_stop",
+    }
+    assert not {"typer", "structlog", "msgspec", "pydantic", "kafka", "numpy"} & set(loaded)
 
 
 def test_a_second_signal_ends_the_worker_at_once(on_sqlite: Deploy) -> None:

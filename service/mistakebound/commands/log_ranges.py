@@ -3,17 +3,60 @@
 import heapq
 from collections.abc import Iterable, Iterator
 
-from mistakebound.core.records import TOPICS, Record, Topic
-from mistakebound.log.protocol import Log
+from mistakebound.core.messages.schema import read_outcomes
+from mistakebound.core.records import INPUTS, TOPICS, Record, Topic
+from mistakebound.log.protocol import Log, Refused
 
 PIECE_OFFSETS = 2_000
 """Held in memory for each partition that is being read."""
 
 
 def read_range(log: Log, topic: Topic, partition: int, start: int, stop: int) -> Iterator[Record]:
-    """Records with offsets in [start, stop), in short pieces: one connection serves all that is read side by side."""
-    for first in range(start, stop, PIECE_OFFSETS):
-        yield from list(log.read(topic, partition, first, min(first + PIECE_OFFSETS, stop)))
+    """Records with offsets in [start, stop), in short pieces: one connection serves all that is read side by side.
+
+    A damaged batch of an input that a worker passed, as `outcomes` says, is passed here, too.
+    """
+    gaps: list[tuple[int, int]] | None = None
+    parts = [(start, stop)]
+    while parts:
+        first, end = parts.pop(0)
+        piece_end = min(first + PIECE_OFFSETS, end)
+        if first >= piece_end:
+            continue
+        try:
+            records = list(log.read(topic, partition, first, piece_end))
+        except Refused:
+            if gaps is not None or not (gaps := _passed(log, topic, partition)):
+                raise
+            parts = [*_between(gaps, first, stop)]
+            continue
+        yield from records
+        parts.insert(0, (piece_end, end))
+
+
+def _passed(log: Log, topic: Topic, partition: int) -> list[tuple[int, int]]:
+    """(first, last) offsets of an input that no worker could read, in order."""
+    if topic not in INPUTS:
+        return []
+    found = []
+    low = log.low_watermark("outcomes", partition)
+    for record in log.read("outcomes", partition, low):
+        if b'"first":' in (record.value or b""):
+            for decision in read_outcomes(record).decisions:
+                last = decision.label_offset if topic == "labels" else decision.source
+                if decision.first is not None and last is not None:
+                    found.append((decision.first, last))
+    return found
+
+
+def _between(gaps: Iterable[tuple[int, int]], start: int, stop: int) -> Iterator[tuple[int, int]]:
+    """The parts of [start, stop) outside the gaps."""
+    for first, last in gaps:
+        if start < first:
+            yield start, min(first, stop)
+        start = max(start, last + 1)
+    if start < stop:
+        yield start, stop
 
 
 def read_merged(log: Log, topics: Iterable[Topic]) -> Iterator[Record]:

@@ -23,6 +23,13 @@ def reset(
     execute: Annotated[
         bool, Option("--execute", help="Begin the epoch; without it only the plan is printed.")
     ] = False,
+    same_records: Annotated[
+        bool,
+        Option(
+            "--same-records",
+            help="The inputs are other topics now, and hold the same records at the same offsets.",
+        ),
+    ] = False,
     wait: WaitS = 60.0,
     config: Config = None,
     sets: Sets = None,
@@ -46,7 +53,7 @@ def reset(
     with open_log(settings) as reached:
         require_learner(settings, reached.partitions)
         must_not_be_lost(reached, settings, reached.group_positions())
-        plan = planned(reached, settings, base)
+        plan = planned(reached, settings, base, same_records=same_records)
         if plan is None:
             print_message(
                 "nothing to reset: the log holds no epoch and no work; `mistakebound run` begins the first epoch"

@@ -24,6 +24,13 @@ def run(
             help="If the group's offsets were lost or moved, go on from the newest committed outcomes.",
         ),
     ] = False,
+    skip_to_oldest: Annotated[
+        bool,
+        Option(
+            "--skip-to-oldest",
+            help="Pass input that was deleted or damaged before it was read; the loss is counted.",
+        ),
+    ] = False,
     config: Config = None,
     sets: Sets = None,
     log: LogUrl = None,
@@ -51,6 +58,7 @@ def run(
             log_format=log_format,
             log_level=log_level,
             from_outcomes=resume_from_outcomes,
+            skip_to_oldest=skip_to_oldest,
             interrupted=stop.is_set,
             serving=lambda url: print_message(f"status page on {url}/, metrics on {url}/metrics"),
         )

@@ -32,6 +32,8 @@ REASONS = (
     "oversize",
     "not-boolean",
     "unknown-variable",
+    "deleted",
+    "damaged",
 )
 """Every reason for which a record can be refused."""
 

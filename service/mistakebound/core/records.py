@@ -46,6 +46,15 @@ class Record(Data, frozen=True, gc=False):
         return f"{self.topic}-{self.partition} offset {self.offset}"
 
 
+class Lost(Record, frozen=True, gc=False):
+    """In place of input that nobody can read any more: the offsets from `first` to its own. It has no time and no content."""
+
+    first: int = 0
+    reason: str = "deleted"
+    """One of `mistakebound.core.faults.REASONS`."""
+    detail: str = ""
+
+
 class Outgoing(Data, frozen=True, gc=False):
     """One record to be written."""
 

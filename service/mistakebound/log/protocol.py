@@ -122,6 +122,9 @@ class Session(Protocol):
         Raises StaleGeneration, Fenced, TransactionFailed; nothing is visible then, now or later.
         """
 
+    def pass_damage(self) -> None:
+        """From now on `poll` gives a `Lost` record in place of a batch that fails its checksum, and does not raise."""
+
     def close(self, timeout_s: float) -> None:
         """Leave the group and release the writer; no transaction stays open."""
 

@@ -9,7 +9,7 @@
 import time
 from collections.abc import Collection, Sequence
 
-from mistakebound.core.records import INPUTS, Topic
+from mistakebound.core.records import INPUTS, Lost, Topic
 from mistakebound.core.step.merge import Merge
 from mistakebound.log.protocol import Session
 from mistakebound.settings import BatchSettings
@@ -46,16 +46,22 @@ class InputBuffer:
             self._poll(wait_s)
         return self.assigned is None
 
-    def begin(self, partitions: Sequence[int]) -> None:
-        """These were taken over, and the session was placed: buffer their records from now on."""
+    def begin(self, partitions: Sequence[int], lost: Sequence[Lost] = ()) -> None:
+        """These were taken over, and the session was placed behind what is lost: buffer their records from now on."""
         most = STEPS * self._batch.max_records
         self.merge = Merge(partitions, most, STEPS * self._batch.max_bytes)
+        self.merge.add(lost)
         self._inputs = [(topic, p) for topic in INPUTS for p in partitions]
         self.assigned = None
 
     def drop(self) -> None:
         """The group has moved on: the next poll brings the new assignment."""
         self.merge, self.generation, self._inputs = Merge(()), NONE, ()
+
+    def give_back(self) -> None:
+        """These were not taken over: the next poll brings the assignment again, or another."""
+        self.drop()
+        self.assigned = None
 
     def drained(self) -> Collection[tuple[Topic, int]]:
         """Inputs with nothing left here or in the log; looked up only where the next record depends on it."""

@@ -15,7 +15,15 @@ import structlog
 
 from mistakebound.core.faults import BadLog, BadSnapshot
 from mistakebound.core.records import INPUTS, Stream
-from mistakebound.log.protocol import Fenced, Log, OffsetLost, Session, TransactionFailed, Unreachable
+from mistakebound.log.protocol import (
+    Fenced,
+    Log,
+    OffsetLost,
+    Session,
+    StaleGeneration,
+    TransactionFailed,
+    Unreachable,
+)
 from mistakebound.settings import Settings
 from mistakebound.worker import events
 from mistakebound.worker.checkpoints.schedule import CheckpointSchedule
@@ -32,6 +40,7 @@ SHARED = 4
 """Most steps between two times that the updates of other workers are folded."""
 LAG_EVERY_S = 2.0
 LEAVE_S = 5.0
+OVERTAKEN_REST_S = 0.2
 AWAY_REST_S = 1.0
 AWAY_S = 600.0
 """How long a log may be unreachable before the worker gives up."""
@@ -53,6 +62,7 @@ class Worker:
         stopping: Callable[[bool], bool],
         explain: Callable[[], int] = lambda: 0,
         from_outcomes: bool = False,
+        skip_to_oldest: bool = False,
         interrupted: Callable[[], bool] = lambda: False,
     ) -> None:
         """`observe` sees every event. `checkpoints` is among its observers; it also says what a takeover may start from,
@@ -62,11 +72,13 @@ class Worker:
         `explain()` is asked before each step how many scores it may compute to explain mistakes.
         `interrupted()` is asked while a takeover reads; once it is true, the takeover and the loop end.
         `from_outcomes` holds for the whole run: a partition without new input commits no offsets, so a later
-        rebuild finds the partition as the start did.
+        rebuild finds the partition as the start did. `skip_to_oldest`: input that was deleted or damaged before it was
+        read is passed and counted, also while the worker runs.
         """
         self._log, self._settings, self._slot = log, settings, slot
         self._observe, self._checkpoints, self._explain = observe, checkpoints, explain
         self._stopping, self._interrupted, self._from_outcomes = stopping, interrupted, from_outcomes
+        self._skip_to_oldest = skip_to_oldest
         self.held: WorkerState | None = None
         self._following: Following | None = None
         self._rebuilds = Rebuilds()
@@ -81,6 +93,8 @@ class Worker:
             try:
                 session = self._log.join(self._slot)
                 try:
+                    if self._skip_to_oldest:
+                        session.pass_damage()
                     self._serve(session)
                     return
                 finally:
@@ -114,8 +128,13 @@ class Worker:
         """Poll, take over new partitions, make steps; False once the worker is to stop."""
         buffer.fill(0.0 if buffer.merge.buffered() else POLL_S)
         if buffer.assigned is not None:
-            self._take_over(session, buffer.assigned)
-            buffer.begin(buffer.assigned)
+            try:
+                self._take_over(session, buffer.assigned)
+            except StaleGeneration as error:
+                self._give_back(buffer, error)
+                return not self._stopping(False)
+            assert self.held is not None
+            buffer.begin(buffer.assigned, self.held.lost)
         idle = not buffer.merge.buffered()
         if idle:
             self._away_s = None
@@ -149,6 +168,14 @@ class Worker:
             seconds=round(time.monotonic() - began, 3),
         )
 
+    def _give_back(self, buffer: InputBuffer, error: StaleGeneration) -> None:
+        """Others work on these partitions by now, as the next polls will tell: take over again what is ours then."""
+        _log.warning("takeover_overtaken", error=str(error))
+        self._observe(events.Rebuilding("stale"))
+        self._forget()
+        buffer.give_back()
+        self._rest(OVERTAKEN_REST_S)
+
     def _restore(self, session: Session, partitions: tuple[int, ...]) -> WorkerState:
         """From what is held, else from the first checkpoint that fits the log, else from the log alone."""
         restore = self._checkpoints.restore
@@ -161,6 +188,7 @@ class Worker:
             self._settings,
             partitions,
             from_outcomes=self._from_outcomes,
+            skip_to_oldest=self._skip_to_oldest,
             borrow=restore.ledgers,
         )
         for checkpoint in restore.usable() if self.held is None else ():

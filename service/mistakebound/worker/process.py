@@ -16,7 +16,7 @@ from mistakebound.core.messages.labels import spelled
 from mistakebound.exit_codes import ExitCode
 from mistakebound.log.protocol import Log
 from mistakebound.settings import Settings
-from mistakebound.worker import logs
+from mistakebound.worker import early_stop, logs
 from mistakebound.worker.checkpoints.schedule import CheckpointSchedule
 from mistakebound.worker.events import Observe, after_commits, show_all
 from mistakebound.worker.health import HealthLimits, Heartbeat
@@ -63,8 +63,11 @@ def stop_on_signals() -> Iterator[threading.Event]:
     closing = threading.Event()
     watcher = threading.Thread(target=watch, name="signals", daemon=True)
     watcher.start()
-    before = {number: signal.signal(number, _ignore) for number in (signal.SIGTERM, signal.SIGINT)}
+    # First the wake-up, then the handlers: with a handler that does nothing and no wake-up a signal would be lost.
     wakeup = signal.set_wakeup_fd(waking.fileno())
+    before = {number: signal.signal(number, _ignore) for number in (signal.SIGTERM, signal.SIGINT)}
+    if early_stop.was_asked():
+        stop.set()
     try:
         yield stop
     finally:
@@ -90,6 +93,7 @@ def work(
     log_format: logs.LogFormat,
     log_level: str = "info",
     from_outcomes: bool = False,
+    skip_to_oldest: bool = False,
     interrupted: Callable[[], bool] = lambda: False,
     next_free: bool = False,
     serving: Callable[[str], None] | None = None,
@@ -133,6 +137,7 @@ def work(
             stopping=stopping,
             explain=explain,
             from_outcomes=from_outcomes,
+            skip_to_oldest=skip_to_oldest,
             interrupted=interrupted,
         )
         worker.run()

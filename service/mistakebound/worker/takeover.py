@@ -8,6 +8,7 @@
 """
 
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -21,13 +22,15 @@ from mistakebound.core.messages.schema import Epoch, RecoveryPoint, encode, read
 from mistakebound.core.messages.tallies import zero
 from mistakebound.core.model.fold import Fold
 from mistakebound.core.model.model import Model
-from mistakebound.core.records import OUTPUTS, Position
+from mistakebound.core.records import OUTPUTS, Lost, Position
 from mistakebound.core.step.sizes import SizeLimits
 from mistakebound.core.step.state import State
 from mistakebound.log.newest import newest_record
-from mistakebound.log.protocol import Log, OffsetLost, Refused, Session
+from mistakebound.log.protocol import Log, OffsetLost, Refused, Session, StaleGeneration
 from mistakebound.settings import Settings
-from mistakebound.worker.epochs.epochs import refuse_changed
+from mistakebound.worker.epochs.epochs import newest_epochs, refuse_changed
+from mistakebound.worker.epochs.input_topics import refuse_other_topics
+from mistakebound.worker.lost_input import deleted_unread
 
 _log = structlog.get_logger(__name__)
 
@@ -40,6 +43,8 @@ class WorkerState:
     fold: Fold
     positions: dict[int, Position] = field(default_factory=dict)
     """Our own last committed position of each owned partition."""
+    lost: list[Lost] = field(default_factory=list)
+    """Input deleted before it was read; the first records that the next step has to take."""
 
 
 class Frozen(NamedTuple):
@@ -57,6 +62,7 @@ class Start(NamedTuple):
     outcomes: int
 
 
+Committed = Mapping[int, Position | None]
 Borrow = Callable[[Mapping[int, Start]], Mapping[int, Frozen]]
 """Given where reading starts for each partition that is new here, returns ledgers that start later."""
 
@@ -108,21 +114,61 @@ def take_over(
     checkpoint: Checkpoint | None,
     *,
     from_outcomes: bool = False,
+    skip_to_oldest: bool = False,
     borrow: Borrow | None = None,
 ) -> WorkerState:
     """Everything that the owner of `partitions` must hold, with the session placed to go on.
 
     `from_outcomes`: where the group's offsets were lost or moved, go on from the newest committed outcomes.
+    `skip_to_oldest`: where unread input was deleted, go on from the oldest that is there.
     A borrowed ledger that does not fit the log is left alone, with a warning.
     Raises Refused, BadLog, Unreachable; with a checkpoint also BadSnapshot, and then any of them may be the
-    checkpoint's fault.
+    checkpoint's fault. StaleGeneration where the positions moved meanwhile: others own the partitions by now, what
+    was read is of two moments, and nothing is wrong with the log.
     """
     owned = sorted(partitions)
-    committed = session.committed(owned)
+    committed: Committed | None = None
+    try:
+        committed = session.committed(owned)
+        return _take_over(
+            log, session, settings, committed, held, checkpoint, from_outcomes, skip_to_oldest, borrow
+        )
+    except (BadLog, Refused) as error:
+        _refuse_other_inputs(log)
+        if committed is not None and session.committed(owned) != committed:
+            raise StaleGeneration(
+                f"the positions moved while this worker took partitions over ({error}); poll again"
+            ) from error
+        raise
+
+
+def _refuse_other_inputs(log: Log) -> None:
+    """Whatever else may seem wrong with a log whose inputs were exchanged, that is the reason."""
+    newest: list[Epoch] = []
+    with suppress(BadLog):
+        newest = newest_epochs(log)[:1]
+    for epoch in newest:
+        refuse_other_topics(log, epoch)
+
+
+def _take_over(
+    log: Log,
+    session: Session,
+    settings: Settings,
+    committed: Committed,
+    held: WorkerState | None,
+    checkpoint: Checkpoint | None,
+    from_outcomes: bool,
+    skip_to_oldest: bool,
+    borrow: Borrow | None,
+) -> WorkerState:
+    owned = list(committed)
     if held is not None and catch_up(log, held.fold):
         fold = held.fold
     else:
         held, fold = None, fold_updates(log, settings, checkpoint)
+    assert fold.epoch is not None
+    refuse_other_topics(log, fold.epoch)
     if from_outcomes:
         committed = {p: _newest_position(log, p, committed[p]) for p in owned}
     positions = {p: position for p in owned if (position := committed[p]) is not None}
@@ -131,6 +177,7 @@ def take_over(
     starts = {p: _start(position, frozen.get(p)) for p, position in positions.items() if p not in kept}
     borrowed = borrow(starts) if borrow is not None and starts else {}
     ledgers: dict[int, Ledger] = {}
+    lost: list[Lost] = []
     for p in owned:
         if p not in positions:
             ledgers[p] = _begin_ledger(log, settings, p, committed_none_hint=not from_outcomes)
@@ -142,9 +189,16 @@ def take_over(
             ) or _rebuild_ledger(log, settings, p, positions[p], frozen.get(p), fold.model)
         _check_tally(fold.model, p, ledgers[p])
         fold.model.knows(p, ledgers[p].tallies.epoch.judged)
-        session.seek(p, ledgers[p].examples_next, ledgers[p].labels_next)
+        gone = deleted_unread(log, p, ledgers[p]) if skip_to_oldest else {}
+        lost += gone.values()
+        examples, labels = ledgers[p].examples_next, ledgers[p].labels_next
+        session.seek(
+            p,
+            gone["examples"].offset + 1 if "examples" in gone else examples,
+            gone["labels"].offset + 1 if "labels" in gone else labels,
+        )
     limits = SizeLimits(**{topic.replace("-", "_"): log.max_record_bytes(topic) for topic in OUTPUTS})
-    return WorkerState(State(settings, fold.model, ledgers, limits), fold, positions)
+    return WorkerState(State(settings, fold.model, ledgers, limits), fold, positions, lost)
 
 
 def _frozen(log: Log, checkpoint: Checkpoint) -> dict[int, Frozen]:

@@ -51,6 +51,11 @@ class Broker:
         return f"127.0.0.1:{self._port}"
 
     @property
+    def folder(self) -> Path:
+        """Where its data lies, somewhere below."""
+        return self._folder
+
+    @property
     def pid(self) -> int:
         """Process id of the broker."""
         return self._node.pid

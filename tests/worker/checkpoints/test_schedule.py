@@ -1,5 +1,8 @@
 """The worker and its checkpoints: a shortcut for the fold, and never the truth."""
 
+import errno
+import os
+import re
 import shutil
 import threading
 from collections.abc import Iterator
@@ -9,7 +12,7 @@ from typing import Any
 import pytest
 from structlog.testing import capture_logs
 
-from mistakebound.worker.checkpoints.store import CheckpointError
+from mistakebound.worker.checkpoints.local import LocalCheckpointStore
 from tests.log.support.place import forget_in_file
 from tests.worker.support.working import (
     Recount,
@@ -114,15 +117,39 @@ def test_the_checkpoint_before_a_damaged_one_is_used(file: Path, folder: Path) -
         assert run.held.state.model.digest() == Recount(log, settings).digest
 
 
-def test_a_folder_that_cannot_be_written_to_ends_the_start(file: Path, folder: Path) -> None:
-    """The error names the folder and the remedy, before any work."""
+def test_a_folder_that_cannot_be_written_to_at_the_start_is_a_warning(
+    file: Path, folder: Path, quiet: list[Any]
+) -> None:
+    """As at work: a restart must not turn a lost shortcut into an outage. The warning names folder and remedy."""
     folder.write_text("a file")
     settings = settings_on(file, checkpoint={"url": str(folder)})
-    with (
-        opened(settings) as log,
-        pytest.raises(CheckpointError, match=r"checkpoint\.url: cannot use .*FOLDER"),
-    ):
+    with opened(settings) as log:
+        log.append(stream(20))
+        run = Run(log, settings)
+        assert len(Recount(log, settings).predicted) == 20
+    first = next(said for said in quiet if said["event"] == "checkpoint_failed")
+    assert re.search(r"checkpoint\.url: cannot use .*FOLDER", first["error"])
+    assert run.metric('mistakebound_checkpoints_total{result="failure"}') == 2, "at the start, and at the end"
+
+
+def test_a_read_only_folder_is_still_read_at_the_start(
+    file: Path, folder: Path, quiet: list[Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What lies there spares the log as ever; only new checkpoints fail."""
+
+    def refuse(store: LocalCheckpointStore) -> Any:
+        raise OSError(errno.EROFS, os.strerror(errno.EROFS))
+
+    settings = settings_on(file, checkpoint={"url": str(folder)})
+    with opened(settings) as log:
+        log.append(stream(60))
         Run(log, settings)
+        forget_in_file(file)(settings.topic_name("updates"), 0, log.high_watermark("updates", 0) - 1)
+        log.append(stream(20, first=60))
+        monkeypatch.setattr(LocalCheckpointStore, "_begin", refuse)
+        run = Run(log, settings)  # the log alone would not do
+        assert run.metric("mistakebound_checkpoint_size_bytes") > 0, "it was read"
+    assert any("Read-only file system" in str(said.get("error")) for said in quiet)
 
 
 def test_a_folder_that_becomes_unwritable_is_a_warning(file: Path, folder: Path, quiet: list[Any]) -> None:

@@ -128,6 +128,7 @@ class Run:
         stopping: Callable[[bool], bool] = lambda idle: idle,
         stepped: Callable[[WorkerState], None] | None = None,
         from_outcomes: bool = False,
+        skip_to_oldest: bool = False,
         slot: str = "slot",
     ) -> None:
         self.metrics = Metrics(["true", "false"], settings.learner.kind, "digest")
@@ -143,6 +144,7 @@ class Run:
             checkpoints=checkpoints,
             stopping=stopping,
             from_outcomes=from_outcomes,
+            skip_to_oldest=skip_to_oldest,
         )
         self.worker.run()
 

@@ -4,9 +4,10 @@ from mistakebound.core.audit.findings import Findings
 from mistakebound.core.audit.topics_read import Ahead, Source
 from mistakebound.core.faults import BadRecord
 from mistakebound.core.messages.schema import Decision
-from mistakebound.core.records import Record
+from mistakebound.core.records import Lost, Record
 
 OVERSIZE = "oversize"
+LOST = ("deleted", "damaged")
 
 
 class DeadLetters:
@@ -30,6 +31,12 @@ class DeadLetters:
         if letter is not None and dict(letter.headers).get("mistakebound.reason") == OVERSIZE.encode():
             self._findings.note(f"{record.topic} refused as too large for the log were taken on trust")
             raise BadRecord(OVERSIZE, "as recorded")
+
+    def expect_gap(self, gap: Lost) -> None:
+        """What was lost must be the next dead letter, too; only the worker knew whether it was deleted or damaged."""
+        letter = self._next.peek()
+        reason = (dict(letter.headers).get("mistakebound.reason") or b"").decode() if letter else ""
+        self.expect(gap, reason if reason in LOST else LOST[0])
 
     def expect(self, record: Record, reason: str) -> None:
         """A record that could not be read must be the next dead letter."""

@@ -13,7 +13,7 @@ from mistakebound.core.audit.topics_read import Ahead, Source
 from mistakebound.core.faults import BadRecord
 from mistakebound.core.messages.features import Features
 from mistakebound.core.messages.schema import Decision, Prediction, read_prediction
-from mistakebound.core.records import Record
+from mistakebound.core.records import Lost, Record
 
 
 class Examples:
@@ -49,6 +49,10 @@ class Examples:
         """An example record was consumed."""
         ledger = self._labels.ledger
         ledger.newest_source = record.offset
+        if isinstance(record, Lost):
+            self._dead_letters.expect_gap(record)
+            self._labels.decided(Decision("invalid", None, record.offset, first=record.first))
+            return
         try:
             record_id, raw = self._model.reader.example(record)
             x = self._model.features(raw)

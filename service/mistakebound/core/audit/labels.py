@@ -14,7 +14,7 @@ from mistakebound.core.messages.features import Features
 from mistakebound.core.messages.inputs import CLASS_NAMES_BYTES
 from mistakebound.core.messages.labels import spelled
 from mistakebound.core.messages.schema import Decision, Update, encode
-from mistakebound.core.records import Record
+from mistakebound.core.records import Lost, Record
 from mistakebound.settings import LabelValue
 
 
@@ -79,6 +79,10 @@ class Labels:
     def take(self, record: Record) -> None:
         """A label record was consumed."""
         self.ledger.newest_label = record.offset
+        if isinstance(record, Lost):
+            self._dead_letters.expect_gap(record)
+            self.decided(Decision("invalid", None, None, record.offset, first=record.first))
+            return
         try:
             record_id, label, carried = self._model.reader.label(record)
             new_class = self._limited(label)

@@ -6,6 +6,7 @@ from mistakebound.core.audit.counts import Counts
 from mistakebound.core.audit.dead_letters import DeadLetters
 from mistakebound.core.audit.examples import Examples
 from mistakebound.core.audit.findings import Findings
+from mistakebound.core.audit.gaps import Gaps
 from mistakebound.core.audit.labels import Labels
 from mistakebound.core.audit.ledgers import Ledgers
 from mistakebound.core.audit.partition_steps import RecordedStep, recorded_steps
@@ -15,7 +16,7 @@ from mistakebound.core.audit.topics_read import Ahead, Source
 from mistakebound.core.faults import BadLog
 from mistakebound.core.messages.inputs import declared
 from mistakebound.core.messages.schema import Epoch
-from mistakebound.core.records import INPUTS, Record, Topic
+from mistakebound.core.records import INPUTS, Lost, Record, Topic
 from mistakebound.settings import MessageSettings
 
 
@@ -133,18 +134,29 @@ class Walk:
     # --- its records ------------------------------------------------------------------------------
 
     def _take(self, step: RecordedStep) -> None:
+        gaps = Gaps(step.decisions)
         for run, count in enumerate(step.order):
             topic = INPUTS[run % 2]
             for _ in range(count):
-                record = self._inputs[topic].take()
+                record = gaps.next_record(self._inputs[topic], topic, self._partition)
                 if record is None:
                     raise BadLog(
                         f"outcomes-{self._partition} offset {step.last_offset} consumed {count} {topic}, which "
                         "are not there"
                     )
+                if isinstance(record, Lost):
+                    self._look_at_gap(record, step.last_offset)
                 self._next[topic] = record.offset + 1
                 self._consume(record)
         self._close(step)
+
+    def _look_at_gap(self, gap: Lost, last_offset: int) -> None:
+        """It must begin where the input had been read to, or behind: what was read cannot have been lost."""
+        known = self._next[gap.topic]
+        where = f"outcomes-{self._partition} offset {last_offset}"
+        text = f"{gap.topic} from {gap.first} to {gap.offset} are called lost, but {known} comes next"
+        self._findings.check("decisions", where, known is None or known <= gap.first <= gap.offset, text)
+        self._findings.note("gaps in the input, deleted or damaged before it was read, were taken on trust")
 
     def _consume(self, record: Record) -> None:
         self.ledger.advance(record.timestamp_ms)

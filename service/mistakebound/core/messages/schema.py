@@ -86,6 +86,8 @@ class Decision(Struct, frozen=True, omit_defaults=True, gc=False):
     """Stream time in ms of a parked label: a rebuild cannot derive it."""
     features: Raw | UnsetType = UNSET
     """What the label record itself carries, where it is parked or applied late; `prediction` likewise."""
+    first: int | None = None
+    """Of input that was lost before it was read: its first offset; `source` or `label_offset` is its last."""
 
 
 class Inputs(Struct, frozen=True, gc=False):
@@ -156,6 +158,14 @@ class Base(Struct, frozen=True):
     updates: list[int]
 
 
+class InputTopic(Struct, frozen=True):
+    """An input topic as the log knew it when an epoch began. Its id differs once it is deleted and made again."""
+
+    name: str
+    id: str
+    partitions: int
+
+
 class Epoch(Struct, frozen=True):
     """First record of an epoch in every partition of `updates`: the settings that fix every result."""
 
@@ -163,6 +173,8 @@ class Epoch(Struct, frozen=True):
     format: int
     settings: dict[str, Any]
     base: Base | None = None
+    topics: dict[str, InputTopic] | UnsetType = UNSET
+    """The topics that the group's offsets belong to, `examples` and `labels`; earlier versions did not write it."""
 
 
 _TYPES: Mapping[Topic, tuple[type[Struct], ...]] = {

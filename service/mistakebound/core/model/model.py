@@ -4,7 +4,7 @@ The model is its mistakes: whoever has folded the first n_p updates of each part
 possible model. Averaged learners also need the clock, the labelled examples of each partition known.
 """
 
-from msgspec import Raw
+from msgspec import UNSET, Raw, UnsetType
 
 from mistakebound.core.faults import BadLog, BadRecord, BadSnapshot
 from mistakebound.core.journal import Journal
@@ -16,7 +16,7 @@ from mistakebound.core.linear.window import Window
 from mistakebound.core.messages import features
 from mistakebound.core.messages.features import Features
 from mistakebound.core.messages.inputs import ID_BYTES, InputReader
-from mistakebound.core.messages.schema import FORMAT, Epoch, Update, Version, encode
+from mistakebound.core.messages.schema import FORMAT, Epoch, InputTopic, Update, Version, encode
 from mistakebound.core.model.model_snapshot import Snapshot
 from mistakebound.settings import LabelValue, Settings
 
@@ -266,6 +266,6 @@ class Model:
         self._encoded = None
 
 
-def first_epoch(settings: Settings) -> Epoch:
-    """The record that begins epoch 1 in every partition of `updates`."""
-    return Epoch(1, FORMAT, dict(settings.of_epoch()))
+def first_epoch(settings: Settings, topics: dict[str, InputTopic] | UnsetType = UNSET) -> Epoch:
+    """The record that begins epoch 1 in every partition of `updates`; `topics`: the inputs, where there is a log."""
+    return Epoch(1, FORMAT, dict(settings.of_epoch()), None, topics)

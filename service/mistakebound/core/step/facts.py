@@ -27,6 +27,8 @@ class StepFacts:
     consumed: dict[Stream, int] = field(default_factory=_zeros)
     rejected: dict[tuple[Stream, str], int] = field(default_factory=_zeros)
     """(stream, reason) -> dead letters; reasons are those of `mistakebound.core.faults`."""
+    lost: dict[Stream, int] = field(default_factory=_zeros)
+    """Offsets of input that was deleted or damaged before it was read, and passed on demand."""
     predicted: dict[str, int] = field(default_factory=_zeros)
     """Predicted class -> predictions."""
     evaluations: dict[tuple[str, str], int] = field(default_factory=_zeros)

@@ -17,7 +17,7 @@ from mistakebound.core.ledger.label_outcomes import OUTCOMES
 from mistakebound.core.messages.dead_letters import dead_letter
 from mistakebound.core.messages.labels import Carried, spelled
 from mistakebound.core.messages.schema import Decision, Prediction, Update, encode
-from mistakebound.core.records import Outgoing, Position, Record, TopicPartition
+from mistakebound.core.records import Lost, Outgoing, Position, Record, Stream, TopicPartition
 from mistakebound.core.step.counting import Counting
 from mistakebound.core.step.explain import Explaining
 from mistakebound.core.step.facts import StepFacts
@@ -310,12 +310,18 @@ class PartitionStep:
     # --- both -------------------------------------------------------------------------------------
 
     def _invalid(self, record: Record, fault: BadRecord) -> None:
-        if record.topic == "labels":
-            self.decisions.append(Decision("invalid", None, None, record.offset))
-            self.facts.rejected["labels", fault.reason] += 1
-        else:
-            self.decisions.append(Decision("invalid", None, record.offset))
-            self.facts.rejected["examples", fault.reason] += 1
+        first = None
+        stream: Stream = "labels" if record.topic == "labels" else "examples"
+        if isinstance(record, Lost):
+            fault, first = BadRecord(record.reason, record.detail), record.first
+            self.facts.lost[stream] += record.offset + 1 - first
+        at = record.offset
+        self.decisions.append(
+            Decision("invalid", None, None, at, first=first)
+            if stream == "labels"
+            else Decision("invalid", None, at, first=first)
+        )
+        self.facts.rejected[stream, fault.reason] += 1
         self._write(dead_letter(record, fault, self.state.limits.dead_letters))
 
 

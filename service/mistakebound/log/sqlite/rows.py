@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Mapping
 
 import msgspec
 
-from mistakebound.core.records import Headers, Outgoing, Record, TopicPartition
+from mistakebound.core.records import INPUTS, Headers, Outgoing, Record, TopicPartition
 from mistakebound.log.partitioner import partition_of
 from mistakebound.log.protocol import OffsetLost, Refused
 from mistakebound.log.sqlite.database import Database
@@ -85,7 +85,11 @@ def watermarks(database: Database, ids: Collection[int]) -> dict[int, tuple[int,
 def check_within(at: TopicPartition, offset: int, low: int, end: int) -> None:
     """Raise OffsetLost unless low <= offset <= end."""
     if not low <= offset <= end:
-        raise OffsetLost(f"offset {offset} of {at[0]}-{at[1]} is not in the log, which holds {low} to {end}")
+        way_on = "; `mistakebound run --skip-to-oldest` goes on from the oldest that is there, and counts what was lost"
+        raise OffsetLost(
+            f"offset {offset} of {at[0]}-{at[1]} is not in the log, which holds {low} to {end}"
+            f"{way_on if offset < low and at[0] in INPUTS else ''}"
+        )
 
 
 def select(

@@ -97,6 +97,9 @@ class SqliteSession:
             raise TransactionFailed(f"the transaction was given up: {error}") from error
         return Receipt(ends)
 
+    def pass_damage(self) -> None:
+        """Nothing: sqlite itself finds what is damaged, and the file as a whole is refused."""
+
     def close(self, timeout_s: float) -> None:
         self._next.clear()
         self._generation = 0

@@ -38,7 +38,11 @@ class CheckpointSchedule:
     """
 
     def __init__(self, log: Log, settings: Settings, slot: str, metrics: Metrics) -> None:
-        """Raises CheckpointError when a folder cannot be written to at the start; an object store may be away."""
+        """Raises CheckpointError where the environment's settings for a store are wrong.
+
+        A store that cannot be used now is the same at the start as at work: a restart must not turn a lost shortcut
+        into an outage.
+        """
         self._settings, self._metrics, self._log = settings, metrics, log
         self._catalog: Catalog | None = None
         self._writing: Future[Written] | None = None
@@ -51,8 +55,16 @@ class CheckpointSchedule:
         if rules.url:
             store = open_store(rules.url, rules.timeout.total_seconds())
             self._catalog = Catalog(store, settings.group, slot)
-            self._catalog.prepare()
+            self._prepare(self._catalog)
         self.restore = Restore(log, settings, self._catalog, metrics)
+
+    def _prepare(self, catalog: Catalog) -> None:
+        try:
+            catalog.prepare()
+        except CheckpointError as error:
+            _log.warning("checkpoint_failed", error=str(error))
+            self._metrics.checkpoint_failed()
+            self._failing = True
 
     def observe(self, event: Event) -> None:
         """Count what is new; begin to write, if it is time and no write is under way."""

@@ -16,6 +16,7 @@ from mistakebound.core.records import Outgoing, Record
 from mistakebound.log.newest import newest_record
 from mistakebound.log.protocol import Fenced, Log, Refused
 from mistakebound.settings import Settings
+from mistakebound.worker.epochs.input_topics import input_topics
 
 ATTEMPTS = 10
 REST_S = 1.0
@@ -30,7 +31,7 @@ def begin_first(log: Log, settings: Settings) -> None:
         if _begun(log):
             return ()
         _refuse_worked(log)
-        epoch = encode(first_epoch(settings))
+        epoch = encode(first_epoch(settings, input_topics(log)))
         return [Outgoing("updates", p, None, epoch) for p in range(partitions)]
 
     for _ in range(ATTEMPTS):

@@ -17,6 +17,7 @@ from mistakebound.core.records import Outgoing, Position, Topic, Transaction
 from mistakebound.log.newest import newest_record
 from mistakebound.log.protocol import Fenced, Log, Refused, Session, StaleGeneration, TransactionFailed
 from mistakebound.settings import Settings
+from mistakebound.worker.epochs.input_topics import input_topics, refuse_other_topics
 
 SLOT = "reset"
 ATTEMPTS = 4
@@ -103,19 +104,22 @@ def history(log: Log) -> History | None:
     return History(epochs, updates) if epochs else None
 
 
-def planned(log: Log, settings: Settings, base: Base | None) -> Plan | None:
+def planned(log: Log, settings: Settings, base: Base | None, *, same_records: bool = False) -> Plan | None:
     """The plan for an epoch of these settings; None if no epoch has begun yet, so that none can follow.
 
-    `base.epoch` 0 means the present epoch. Raises Refused if it cannot begin; BadLog, Unreachable.
+    `base.epoch` 0 means the present epoch. `same_records`: the inputs may be other topics than before, the operator
+    says that they hold the same. Raises Refused if it cannot begin; BadLog, Unreachable.
     """
     found = history(log)
     if found is None:
         return None
+    if not same_records:
+        refuse_other_topics(log, found.newest)
     number = found.newest.epoch
     if base is not None:
         base = Base(base.epoch or number, base.updates)
         _must_exist(base, found, log.partitions)
-    begins = Epoch(number + 1, FORMAT, dict(settings.of_epoch()), base)
+    begins = Epoch(number + 1, FORMAT, dict(settings.of_epoch()), base, input_topics(log))
     plan = Plan(found, begins)
     if base is not None:
         _must_be_readable(log, settings, plan)

@@ -22,6 +22,7 @@ from mistakebound.core.step.step import Step
 from mistakebound.log.protocol import Log, Refused, Session
 from mistakebound.settings import Settings
 from mistakebound.worker.epochs.epochs import refuse_changed
+from mistakebound.worker.epochs.input_topics import input_topics, refuse_other_topics
 from mistakebound.worker.epochs.reset import History, Positions, as_only_member, history, write
 
 
@@ -60,10 +61,12 @@ def planned(log: Log, settings: Settings, rows: Iterable[Row]) -> SeedPlan:
     base = None
     if found is not None:
         refuse_changed(found.newest, settings)
+        refuse_other_topics(log, found.newest)
         own = list(found.updates[found.newest.epoch])
         if any(own) or found.newest.base is not None:
             base = Base(found.newest.epoch, own)
-    seeds = Epoch(max(epochs, default=0) + 1, FORMAT, dict(settings.of_epoch()), base)
+    topics = input_topics(log)
+    seeds = Epoch(max(epochs, default=0) + 1, FORMAT, dict(settings.of_epoch()), base, topics)
     partitions = log.partitions
     fold = Fold(settings, partitions, [*epochs.values(), seeds])
     for p in range(partitions):
@@ -84,7 +87,9 @@ def planned(log: Log, settings: Settings, rows: Iterable[Row]) -> SeedPlan:
     replay_rows(rows, settings, partitions, taken=collect, state=State(settings, fold.model, ledgers, limits))
     examples = [ledger.tallies.life.examples for ledger in ledgers.values()]
     labelled = sum(one["labelled"] for one in examples)
-    begins = Epoch(seeds.epoch + 1, FORMAT, seeds.settings, Base(seeds.epoch, [len(one) for one in updates]))
+    begins = Epoch(
+        seeds.epoch + 1, FORMAT, seeds.settings, Base(seeds.epoch, [len(one) for one in updates]), topics
+    )
     consumed = sum(one["consumed"] for one in examples)
     return SeedPlan(found, seeds, begins, updates, labelled, consumed - labelled)
 

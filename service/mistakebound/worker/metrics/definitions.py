@@ -96,6 +96,11 @@ class Definitions:
         self.rejected = add.counter(
             "records_rejected", "Input records sent to the dead letters.", stream=STREAMS, reason=REASONS
         )
+        self.lost = add.counter(
+            "input_offsets_lost",
+            "Offsets of input deleted or damaged before it was read, and passed on demand.",
+            stream=STREAMS,
+        )
         self.record_time = add.gauge(
             "last_record_timestamp_seconds", "Largest record time consumed, by stream.", stream=STREAMS
         )

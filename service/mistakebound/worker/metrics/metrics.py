@@ -174,6 +174,7 @@ class Metrics:
     def _count(self, facts: StepFacts, committed_at_s: float) -> None:
         _add(self._of.consumed, facts.consumed)
         _add(self._of.rejected, facts.rejected)
+        _add(self._of.lost, facts.lost)
         self._add_classes(self._of.predictions, facts.predicted)
         self._add_classes(self._of.evaluations, facts.evaluations)
         self._add_classes(self._of.mistakes, facts.mistakes)

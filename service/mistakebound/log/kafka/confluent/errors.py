@@ -36,7 +36,14 @@ _REMEDIES: tuple[tuple[frozenset[int], type[LogError], str], ...] = (
     (
         frozenset({KafkaError._AUTO_OFFSET_RESET, KafkaError.OFFSET_OUT_OF_RANGE}),
         OffsetLost,
-        "records were deleted, or the topic was made anew",
+        "records were deleted before they were read: `mistakebound run --skip-to-oldest` goes on from the oldest that "
+        "is there, and counts what was lost",
+    ),
+    (
+        frozenset({KafkaError._BAD_MSG}),
+        Refused,
+        "bring the batch back from a replica; or give it up: `mistakebound run --skip-to-oldest` passes exactly "
+        "that batch of an input, and counts it",
     ),
     (AUTH_REFUSED, Unreachable, "correct kafka.security_protocol, the kafka.ssl_* and kafka.sasl_* options"),
     (_DENIED, Refused, "grant this user the rights in deploy/security.md"),

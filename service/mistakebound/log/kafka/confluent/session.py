@@ -51,6 +51,7 @@ class ConfluentSession:
         self._to_assign = False
         self._paused: set[BrokerPartition] = set()
         self._failed: KafkaError | None = None
+        self._past_damage = False
         self._looked_s = time.monotonic()
         self._inputs = [self._names.to_broker[topic] for topic in INPUTS]
         self._ids = {each.name: each.id for each in self._described()}
@@ -134,6 +135,9 @@ class ConfluentSession:
         check_transaction(transaction, generation, self._count, self._owned, METADATA_BYTES)
         return Receipt(self._writer.write(transaction.outputs, transaction.positions, self._member))
 
+    def pass_damage(self) -> None:
+        self._past_damage = True
+
     def close(self, timeout_s: float) -> None:
         with self._watchdog.limit(timeout_s + STUCK_S, "leave the group"):
             self._writer.drop()
@@ -154,8 +158,19 @@ class ConfluentSession:
         elif error.code() == KafkaError._PARTITION_EOF:
             if at in self._next:
                 self._next[at] = max(self._next[at], message.offset())
+        elif error.code() == KafkaError._BAD_MSG and self._past_damage:
+            self._pass(at, message.offset(), records)
         elif not error.retriable() and error.code() not in PASSING:
             raise in_our_words(doing, error)
+
+    def _pass(self, at: BrokerPartition, offset: int, records: list[Record]) -> None:
+        """Give a `Lost` record in place of the damaged batch at an offset, and fetch from behind it."""
+        if self._next.get(at, -1) <= offset and at not in self._paused:
+            lost = self._cluster.damaged_at(at, offset)
+            if lost is not None:
+                records.append(lost)
+                self._next[at] = lost.offset + 1
+        self._to_assign = True
 
     def _assign(self) -> None:
         self._to_assign = False

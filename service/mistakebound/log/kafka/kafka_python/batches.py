@@ -18,11 +18,13 @@ from kafka.errors import CorruptRecordError, KafkaTimeoutError
 from kafka.producer.producer_batch import ProducerBatch
 from kafka.record.memory_records import MemoryRecordsBuilder
 
-from mistakebound.core.records import Outgoing, Record, Topic
+from mistakebound.core.records import Lost, Outgoing, Record, Topic
 from mistakebound.log.kafka.kafka_python.record_format import decoded, encoded
 
 MAGIC = 2
 """The format of batches since Kafka 0.11."""
+MOST_OFFSETS = 1_000_000
+"""No batch takes more: a damaged one that says so is passed offset by offset."""
 
 
 def send(
@@ -87,26 +89,30 @@ def _closed(
     return ProducerBatch(broker_partition, builder)
 
 
-def deliver_records(consumer: Any, to_logical: Mapping[str, Topic]) -> Any:
-    """The consumer, whose polls deliver the core's records from now on."""
-    consumer._fetcher.PartitionRecords = partial(_Fetched, to_logical)
+def deliver_records(consumer: Any, to_logical: Mapping[str, Topic], *, past_damage: bool = False) -> Any:
+    """The consumer, whose polls deliver the core's records from now on.
+
+    `past_damage`: in place of a batch that fails its checksum they give a `Lost` record.
+    """
+    consumer._fetcher.PartitionRecords = partial(_Fetched, to_logical, past_damage)
     return consumer
 
 
 class _Fetched(Fetcher.PartitionRecords):  # type: ignore[misc]
     """What one fetch brought of one partition."""
 
-    def __init__(self, to_logical: Mapping[str, Topic], *arguments: Any, **named: Any) -> None:
+    def __init__(
+        self, to_logical: Mapping[str, Topic], past_damage: bool, *arguments: Any, **named: Any
+    ) -> None:
         super().__init__(*arguments, **named)
-        self._topic = to_logical[self.topic_partition.topic]
+        self._topic, self._past_damage = to_logical[self.topic_partition.topic], past_damage
 
     def _unpack_records(self, broker_partition: BrokerPartition, records: Any, *_: Any) -> Iterator[Record]:
         # One by one: a record that cannot be read must not take those before it with it.
         while (batch := records.next_batch()) is not None:
             if self.check_crcs and not batch.validate_crc():
-                raise CorruptRecordError(
-                    f"the batch of {broker_partition} at offset {batch.base_offset} fails its checksum"
-                )
+                yield self._damaged(broker_partition, batch)
+                continue
             if batch.magic != MAGIC:
                 yield from self._old(batch)
                 continue
@@ -118,6 +124,20 @@ class _Fetched(Fetcher.PartitionRecords):  # type: ignore[misc]
                     yield record
             self.next_fetch_offset = batch.next_offset
         self.drain()
+
+    def _damaged(self, broker_partition: BrokerPartition, batch: Any) -> Record:
+        """What stands for a batch that fails its checksum. Raises CorruptRecordError unless it may be passed."""
+        first, end = batch.base_offset, batch.next_offset
+        if not self._past_damage:
+            raise CorruptRecordError(f"the batch of {broker_partition} at offset {first} fails its checksum")
+        # The checksum covers how many offsets the batch takes, and not where it begins.
+        if not first < end <= first + MOST_OFFSETS:
+            end = first + 1
+        self.next_fetch_offset = end
+        text = f"the batch of offsets {first} to {end - 1} of {self._topic}-{broker_partition.partition} fails its checksum"
+        return Lost(
+            self._topic, broker_partition.partition, end - 1, -1, None, None, (), first, "damaged", text
+        )
 
     def _hidden(self, batch: Any) -> bool:
         """Whether the batch is a marker, or of a transaction that was aborted."""

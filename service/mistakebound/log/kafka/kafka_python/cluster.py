@@ -3,22 +3,26 @@
 Committed positions and the ends of partitions are asked of the broker, never of a cache.
 """
 
+import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from kafka import TopicPartition as BrokerPartition
 
-from mistakebound.core.records import INPUTS, Position, TopicPartition
+from mistakebound.core.records import INPUTS, Lost, Position, TopicPartition
 from mistakebound.log.kafka.kafka_python.admin import Admin
+from mistakebound.log.kafka.kafka_python.batches import deliver_records
 from mistakebound.log.kafka.kafka_python.errors import translated
 from mistakebound.log.kafka.kafka_python.make_clients import Connection, broker_partition
+from mistakebound.log.kafka.names import BrokerPartition as BrokerPartitionName
 from mistakebound.log.kafka.names import Names
 from mistakebound.log.kafka.watchdog import Watchdog
-from mistakebound.log.protocol import Refused
+from mistakebound.log.protocol import Refused, Unreachable
 from mistakebound.settings import Settings
 
 COMMITTED_MS = 45_000  # above the transaction time-out and the broker's scan for timed-out transactions
 ENDS_MS = 10_000
+DAMAGE_S = 30.0
 STUCK_S = 90.0
 
 
@@ -67,6 +71,22 @@ class Cluster:
             except KeyError:  # a topic that the client has not looked up yet
                 return {}
             return {each: int(found[broker]) for broker, each in asked.items()}
+
+    def damaged_at(self, at: BrokerPartitionName, offset: int) -> Lost | None:
+        """The batch at an offset that another client found damaged; None where it reads well after all."""
+        doing = f"look at the damaged batch of {at[0]}-{at[1]} at offset {offset}"
+        consumer = deliver_records(self.connection.reader(), self.names.to_logical, past_damage=True)
+        wanted, end_s = BrokerPartition(*at), time.monotonic() + DAMAGE_S
+        try:
+            with self.watchdog.limit(STUCK_S, doing), translated(doing):
+                consumer.assign([wanted])
+                consumer.seek(wanted, offset)
+                while not (found := consumer.poll(timeout_ms=100, max_records=1).get(wanted)):
+                    if time.monotonic() > end_s:
+                        raise Unreachable(f"{doing}: the broker did not give it within {DAMAGE_S:g} s")
+        finally:
+            consumer.close(autocommit=False)
+        return found[0] if isinstance(found[0], Lost) else None
 
     def watch(self, partitions: int) -> None:
         """Keep the leaders of all inputs known, so that `ends` need not look for them."""

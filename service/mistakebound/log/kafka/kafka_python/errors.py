@@ -48,15 +48,20 @@ def denied(doing: str, right: str) -> Refused:
 
 def _in_our_words(doing: str, error: Exception) -> LogError:
     match error:
-        case UnicodeDecodeError() | kafka_errors.CorruptRecordError():
+        case UnicodeDecodeError():
             return Refused(
                 f"{doing}: a record there is damaged, or a header's name is not UTF-8 ({error}); take it "
                 "out of the topic, and see to it that its producer writes no more of them"
             )
+        case kafka_errors.CorruptRecordError():
+            return Refused(
+                f"{doing}: a batch there is damaged ({error}). Bring it back from a replica; or give it up: "
+                "`mistakebound run --skip-to-oldest` passes exactly that batch of an input, and counts it"
+            )
         case kafka_errors.OffsetOutOfRangeError() | kafka_errors.LogTruncationError():
             return OffsetLost(
-                f"{doing}: {error}; records were deleted before they were read, or the topic was made anew: "
-                "restore them, or take another log.prefix"
+                f"{doing}: {error}; records were deleted before they were read: `mistakebound run "
+                "--skip-to-oldest` goes on from the oldest that is there, and counts what was lost"
             )
         case kafka_errors.UnknownTopicOrPartitionError():
             return Refused(f"{doing}: {error}; make the topics with `mistakebound topics create`")

@@ -178,6 +178,9 @@ class KafkaPythonSession:
                 self._consumer._coordinator.request_rejoin()
             raise
 
+    def pass_damage(self) -> None:
+        deliver_records(self._consumer, self._names.to_logical, past_damage=True)
+
     def close(self, timeout_s: float) -> None:
         with self._watchdog.limit(timeout_s + STUCK_S, "leave the group"):
             self._writer.drop()
