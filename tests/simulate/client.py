@@ -10,7 +10,16 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple, TypeVar
 
-from mistakebound.core.records import INPUTS, TOPICS, Outgoing, Position, Record, Topic, TopicPartition, Transaction
+from mistakebound.core.records import (
+    INPUTS,
+    TOPICS,
+    Outgoing,
+    Position,
+    Record,
+    Topic,
+    TopicPartition,
+    Transaction,
+)
 from mistakebound.log.kafka.log import KafkaLog
 from mistakebound.log.kafka.names import Names
 from mistakebound.log.kafka.ports import Ends, fenced, given_up, moved_on
@@ -209,7 +218,9 @@ class SimulatedSender:
 class SimulatedSession:
     """`mistakebound.log.protocol.Session`, by the same rules as the real ones."""
 
-    def __init__(self, network: Network, client: Client, cluster: "Cluster", slot: str, writer: Writer) -> None:
+    def __init__(
+        self, network: Network, client: Client, cluster: "Cluster", slot: str, writer: Writer
+    ) -> None:
         self._network, self._client, self._cluster, self._writer = network, client, cluster, writer
         self._client_id = cluster.connection.client_id(slot)
         self._scheduler = network.scheduler
@@ -368,9 +379,7 @@ class Admin:
 
     def describe(self, wanted: Collection[Topic] = TOPICS) -> dict[Topic, TopicDescription | None]:
         partitions = self._network.broker.partitions
-        return {
-            topic: TopicDescription(topic, brokers.TOPIC_IDS[topic], partitions, {}) for topic in wanted
-        }
+        return {topic: TopicDescription(topic, brokers.TOPIC_IDS[topic], partitions, {}) for topic in wanted}
 
     def low_watermark(self, topic: Topic, partition: int) -> int:
         broker = self._network.broker
@@ -402,7 +411,9 @@ class Cluster:
 
     def positions(self, partitions: Sequence[int]) -> dict[int, Position | None]:
         broker, wanted = self._network.broker, list(partitions)
-        return ask(self._network, lambda: broker.positions(wanted), "read the committed positions", POSITIONS_S)
+        return ask(
+            self._network, lambda: broker.positions(wanted), "read the committed positions", POSITIONS_S
+        )
 
     def ends(self, topic_partitions: Iterable[TopicPartition]) -> dict[TopicPartition, int]:
         broker, asked = self._network.broker, list(topic_partitions)
@@ -445,5 +456,3 @@ class SimulatedLog(KafkaLog):
 
     def _network_of(self) -> Network:
         return self._client._network  # type: ignore[attr-defined, no-any-return]
-
-

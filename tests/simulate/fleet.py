@@ -1,9 +1,9 @@
 """One seed: workers, a stream, faults; and what must be true when all is quiet again."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from random import Random
-from typing import Any
+from typing import Any, NamedTuple
 
 import structlog
 
@@ -20,7 +20,7 @@ from mistakebound.worker.rebuilds import GaveUp
 from mistakebound.worker.takeover import WorkerState
 from tests.faults.support.recount import recount
 from tests.faults.support.stream import stream
-from tests.simulate.broker import Broker
+from tests.simulate.broker import MARKER_S, Broker
 from tests.simulate.client import Client, SimulatedLog
 from tests.simulate.network import Network, Weather
 from tests.simulate.scheduler import Process, Scheduler, Stuck
@@ -83,19 +83,34 @@ class Slot:
     stop: bool = False
 
 
+class Strike(NamedTuple):
+    """One fault of a run."""
+
+    at_s: float
+    fault: str
+    slot: int
+    lasts_s: float
+    part: float
+    """Drawn for the fault's own use, 0 to 1."""
+
+
 @dataclass
 class Simulation:
-    """One run. Everything that may vary is drawn from the seed."""
+    """One run. Everything that may vary is drawn from the seed: the world, the faults and the schedule from a source of
+    chance each, so that a run without some of the faults is the same run otherwise."""
 
     seed: int
     workers: int | None = None
     client: Client | None = None
+    only: Collection[int] | None = None
+    """Numbers of the strikes that happen; None: all."""
+    most_records: int | None = None
     scheduler: Scheduler = field(init=False)
     slots: list[Slot] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self.scheduler = Scheduler(self.seed)
-        chance = self.scheduler.random
+        chance = Random(f"{self.seed} world")
         partitions = chance.choice((1, 2, 3, 4))
         count = self.workers or chance.choice((1, 2, 2, 3))
         self.settings = settings_of(chance)
@@ -106,19 +121,25 @@ class Simulation:
             asks_again=chance.random() < 0.5, most_records=chance.choice((5, 20, 100))
         )
         self.slots = [Slot(f"slot-{number}") for number in range(count)]
-        self.records = self._stream(chance, partitions)
+        self.records = self._stream(chance, partitions)[: self.most_records]
+        self.pace_s = chance.choice((0.0, 0.1, 0.5))
+        self.weather = Weather(
+            delay_s=chance.choice((0.000_5, 0.005, 0.05)), ends=chance.choice((0.0, 0.0, 0.01, 0.05))
+        )
+        self.slow_markers_s = chance.choice((0.01, 0.1, 2.0))
+        self.store_fails = chance.choice((0.0, 0.0, 0.3))
+        self.strikes = self._plan(Random(f"{self.seed} faults"), count)
         self._sent = False
 
     def run(self) -> None:
         """Raises Failure, or what a worker should never have ended with."""
-        chance = self.scheduler.random
         structlog.configure(processors=[self._tell])
         with installed(self.scheduler, lambda *_: self.store):
             for slot in self.slots:
                 self._start(slot)
             self.scheduler.spawn(self._produce, "producer")
-            chaos = self.scheduler.spawn(self._disturb, "chaos") if chance.random() < 0.95 else None
-            self._until(lambda: self._sent and (chaos is None or chaos.done), 4 * CHAOS_S, "the faults end")
+            chaos = self.scheduler.spawn(self._disturb, "chaos")
+            self._until(lambda: self._sent and chaos.done, 4 * CHAOS_S, "the faults end")
             self._until(self._worked_off, QUIET_S, "everything is worked off")
             for slot in self.slots:
                 slot.stop = True
@@ -142,19 +163,25 @@ class Simulation:
     def _stream(self, chance: Random, partitions: int) -> list[Outgoing]:
         found = stream(chance.choice((20, 60, 120)), chance.randrange(2**32))
         return [
-            Outgoing(each.topic, partition_of(each.key, partitions), each.key, each.value, each.headers, each.timestamp_ms)
+            Outgoing(
+                each.topic,
+                partition_of(each.key, partitions),
+                each.key,
+                each.value,
+                each.headers,
+                each.timestamp_ms,
+            )
             for each in found
         ]
 
     def _produce(self) -> None:
         chance = self.scheduler.random
-        pace_s = chance.choice((0.0, 0.1, 0.5))
         done = 0
         while done < len(self.records):
             count = chance.randrange(1, 20)
             self.broker.append(self.records[done : done + count])
             done += count
-            self.scheduler.sleep(chance.random() * pace_s)
+            self.scheduler.sleep(chance.random() * self.pace_s)
         self._sent = True
 
     def _start(self, slot: Slot) -> None:
@@ -190,58 +217,63 @@ class Simulation:
         if not slot.stop:
             self.scheduler.after(1.0, lambda: self._start(slot))
 
-    def _disturb(self) -> None:
-        """Faults, one after another and on top of each other, for a while; then good weather."""
-        scheduler, chance = self.scheduler, self.scheduler.random
-        self.network.weather = Weather(
-            delay_s=chance.choice((0.000_5, 0.005, 0.05)), ends=chance.choice((0.0, 0.0, 0.01, 0.05))
-        )
-        self.broker.slow_markers_s = chance.choice((0.01, 0.1, 2.0))
-        self.store.fails = chance.choice((0.0, 0.0, 0.3))
+    def _plan(self, chance: Random, slots: int) -> list[Strike]:
         wanted = chance.sample(FAULTS, chance.randint(1, len(FAULTS)))
         rest_s = chance.choice((0.3, 2.0, 8.0))
-        end_s = scheduler.now_s + chance.uniform(2, CHAOS_S)
-        while scheduler.now_s < end_s:
-            scheduler.sleep(chance.random() * rest_s)
-            self._strike(chance.choice(wanted), chance.choice(self.slots))
+        now_s, end_s = 0.0, chance.uniform(2, CHAOS_S)
+        planned = []
+        while (now_s := now_s + chance.random() * rest_s) < end_s:
+            lasts_s = chance.choice((0.05, 1.0, 12.0)) * (0.5 + chance.random())
+            planned.append(
+                Strike(now_s, chance.choice(wanted), chance.randrange(slots), lasts_s, chance.random())
+            )
+        return planned
+
+    def _disturb(self) -> None:
+        """Faults, one after another and on top of each other, for a while; then good weather."""
+        self.network.weather = self.weather
+        self.broker.slow_markers_s, self.store.fails = self.slow_markers_s, self.store_fails
+        for number, strike in enumerate(self.strikes):
+            if self.only is None or number in self.only:
+                self.scheduler.sleep(strike.at_s - self.scheduler.now_s)
+                self._strike(number, strike)
         self.network.weather = Weather()
         self.broker.down, self.broker.stalled_until_s = False, 0.0
-        self.broker.slow_markers_s = 0.05
-        self.store.fails = 0.0
+        self.broker.slow_markers_s, self.store.fails = MARKER_S, 0.0
         for slot in self.slots:
             if slot.process is not None:
                 slot.process.paused = False
-        scheduler.tell("quiet")
+        self.scheduler.tell("quiet")
 
-    def _strike(self, fault: str, slot: Slot) -> None:
-        scheduler, chance, process = self.scheduler, self.scheduler.random, slot.process
+    def _strike(self, number: int, strike: Strike) -> None:
+        scheduler, slot = self.scheduler, self.slots[strike.slot]
+        process = slot.process
         assert process is not None
-        scheduler.tell(f"{fault}: {process.name}")
-        lasts_s = chance.choice((0.05, 1.0, 12.0)) * (0.5 + chance.random())
-        match fault:
+        scheduler.tell(f"strike {number}: {strike.fault}, {process.name}, {strike.lasts_s:.2f} s")
+        match strike.fault:
             case "kill" if slot.at_work and not process.dead:
                 scheduler.crash(process)
                 slot.at_work = False
-                scheduler.after(chance.random() * 3, lambda: self._start(slot))
+                scheduler.after(strike.part * 3, lambda: self._start(slot))
             case "pause" if not process.dead:
                 process.paused = True
-                scheduler.after(lasts_s, lambda: setattr(process, "paused", False))
+                scheduler.after(strike.lasts_s, lambda: setattr(process, "paused", False))
             case "broker away":
                 self.broker.down = True
-                scheduler.after(lasts_s, lambda: setattr(self.broker, "down", False))
+                scheduler.after(strike.lasts_s, lambda: setattr(self.broker, "down", False))
             case "broker stalls":
-                self.broker.stalled_until_s = scheduler.now_s + lasts_s
+                self.broker.stalled_until_s = scheduler.now_s + strike.lasts_s
             case "silence":
                 self.network.weather.silent = True
-                scheduler.after(lasts_s, lambda: setattr(self.network.weather, "silent", False))
+                scheduler.after(strike.lasts_s, lambda: setattr(self.network.weather, "silent", False))
             case "evict":
                 self.broker.evict(f"{self.settings.group}-{slot.name}")
             case "clock":
-                process.clock_is_off_s = chance.choice((-3_600.0, 3_600.0, 0.0))
+                process.clock_is_off_s = 7_200 * (strike.part - 0.5)
             case "torn checkpoint":
                 for name in list(self.store.kept)[-1:]:
                     content, at_s = self.store.kept[name]
-                    self.store.kept[name] = content[: chance.randrange(len(content) + 1)], at_s
+                    self.store.kept[name] = content[: round(strike.part * len(content))], at_s
 
     def _until(self, met: Callable[[], Any], limit_s: float, wanted: str) -> None:
         def seen() -> Any:

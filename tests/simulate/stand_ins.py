@@ -211,5 +211,3 @@ def _made(kind: Callable[..., Any], scheduler: Scheduler) -> Any:
             return cls
 
     return Made
-
-
