@@ -16,6 +16,7 @@ TRANSACTION_S = 10.0
 SESSION_S = 10.0
 REBALANCE_S = 8.0
 SWEEP_S = 1.0
+MOST_BYTES = 1_048_000
 MARKER_S = 0.05
 """At most so long after another do a transaction's markers arrive, as a rule."""
 
@@ -49,6 +50,12 @@ class UnstableOffsets(BrokerError): ...
 
 
 class OffsetOutOfRange(BrokerError): ...
+
+
+class UnknownPartition(BrokerError): ...
+
+
+class RecordTooLarge(BrokerError): ...
 
 
 Fate = Literal["open", "committed", "aborted"]
@@ -143,11 +150,21 @@ class Broker:
     # --- partitions ------------------------------------------------------------------------------
 
     def log(self, at: TopicPartition) -> PartitionLog:
+        if not 0 <= at[1] < self.partitions:
+            raise UnknownPartition
         return self.logs.setdefault(at, PartitionLog())
 
+    def forget(self, at: TopicPartition, before: int) -> None:
+        """Delete the records below this offset, as retention does."""
+        self.log(at).low = before
+
     def append(self, records: Iterable[Outgoing]) -> None:
-        """Outside any transaction."""
-        for record in records:
+        """Outside any transaction: all, or none where one cannot be taken."""
+        written = list(records)
+        for record in written:
+            self.log((record.topic, record.partition))
+            _check_size(record)
+        for record in written:
             self._append((record.topic, record.partition), record, None)
 
     def produce(
@@ -164,6 +181,8 @@ class Broker:
             raise OutOfOrderSequence
         if found.state != "ongoing" or at not in found.partitions:
             raise InvalidTransactionState
+        for record in records:
+            _check_size(record)
         if producer not in log.open:
             log.open[producer] = log.end, Span(producer)
         for record in records:
@@ -392,6 +411,11 @@ class Broker:
             self._rebalance(None)
         if group.rebalancing and group.members and all(each.joined for each in group.members.values()):
             self._share_out()
+
+
+def _check_size(record: Outgoing) -> None:
+    if len(record.value or b"") + len(record.key or b"") > MOST_BYTES:
+        raise RecordTooLarge
 
 
 TOPIC_IDS: Mapping[Topic, str] = {

@@ -26,11 +26,13 @@ from mistakebound.log.kafka.ports import Ends, fenced, given_up, moved_on
 from mistakebound.log.kafka.read import Reader
 from mistakebound.log.kafka.session_checks import check_transaction
 from mistakebound.log.kafka.write import Writer
+from mistakebound.log.partitioner import partition_of
 from mistakebound.log.protocol import (
     LogError,
     OffsetLost,
     Polled,
     Receipt,
+    Refused,
     Session,
     StaleGeneration,
     TopicDescription,
@@ -77,7 +79,31 @@ def ask(network: Network, call: Callable[[], Answer], doing: str, seconds: float
                 raise Unreachable(f"{doing}: {error!r}") from error
         except brokers.OffsetOutOfRange as error:
             raise OffsetLost(doing) from error
+        except (brokers.UnknownPartition, brokers.RecordTooLarge) as error:
+            raise Refused(f"{doing}: {error!r}; it is not there, or too large") from error
         scheduler.sleep(AGAIN_S)
+
+
+def fetch(
+    network: Network,
+    nexts: dict[TopicPartition, int],
+    most: int,
+    doing: str,
+    left_out: Collection[TopicPartition] = (),
+) -> list[Record]:
+    """At most `most` offsets of each partition from `nexts` on, which moves on; nothing of those `left_out`."""
+    asked = {at: start for at, start in nexts.items() if at not in left_out}
+    if not asked:
+        return []
+
+    def call() -> dict[TopicPartition, tuple[list[Record], int]]:
+        return {at: network.broker.fetch(at, start, most) for at, start in asked.items()}
+
+    records: list[Record] = []
+    for at, (found, end) in ask(network, call, doing).items():
+        records += found
+        nexts[at] = end
+    return records
 
 
 class SimulatedFetcher:
@@ -96,16 +122,7 @@ class SimulatedFetcher:
         end_s = scheduler.now_s + timeout_s
         while True:
             most = 1 + scheduler.random.randrange(self._most)
-            asked = dict(self._next)
-            answers = ask(
-                self._network,
-                lambda: {at: self._network.broker.fetch(at, start, most) for at, start in asked.items()},
-                self._doing,
-            )
-            records = []
-            for at, (found, end) in answers.items():
-                records += found
-                self._next[at] = end
+            records = fetch(self._network, self._next, most, self._doing)
             if records or scheduler.now_s >= end_s:
                 return records
             scheduler.sleep(LOOK_S)
@@ -149,7 +166,7 @@ class SimulatedSender:
     def begin(self) -> None:
         self._sent = {}
 
-    def send(self, topic_partition: TopicPartition, records: Sequence[Outgoing], timeout_s: float) -> None:  # noqa: ARG002
+    def send(self, topic_partition: TopicPartition, records: Sequence[Outgoing], timeout_s: float) -> None:
         self._sent[topic_partition] = list(records)
 
     def flush(self, timeout_s: float) -> Ends:
@@ -284,7 +301,7 @@ class SimulatedSession:
                 self._network.ask(lambda: self._network.broker.rejoin(str(self._member_id)))
             raise
 
-    def close(self, timeout_s: float) -> None:  # noqa: ARG002
+    def close(self, timeout_s: float) -> None:
         self._closed = True
         self._writer.drop()
         member_id = self._member_id
@@ -311,25 +328,9 @@ class SimulatedSession:
             self._scheduler.sleep(LOOK_S)
 
     def _fetch(self) -> list[Record]:
-        broker = self._network.broker
         most = 1 + self._scheduler.random.randrange(self._client.most_records)
-        asked = {
-            at: start
-            for at, start in self._next.items()
-            if at not in self._paused or self._client.delivers_paused
-        }
-        if not asked:
-            return []
-        found = ask(
-            self._network,
-            lambda: {at: broker.fetch(at, start, most) for at, start in asked.items()},
-            "read examples and labels",
-        )
-        records: list[Record] = []
-        for at, (fetched, end) in found.items():
-            records += fetched
-            self._next[at] = end
-        return records
+        paused = () if self._client.delivers_paused else self._paused
+        return fetch(self._network, self._next, most, "read examples and labels", paused)
 
     def _beat(self) -> None:
         while not self._closed:
@@ -352,7 +353,7 @@ class NoWatchdog:
     """Calls of the simulation return."""
 
     @contextmanager
-    def limit(self, seconds: float, what: str) -> Any:  # noqa: ARG002
+    def limit(self, seconds: float, what: str) -> Any:
         yield
 
     def close(self) -> None: ...
@@ -389,7 +390,7 @@ class Admin:
         broker = self._network.broker
         return ask(self._network, lambda: broker.log((topic, partition)).end, "ask for the ends")
 
-    def max_message_bytes(self, topic: Topic) -> int:  # noqa: ARG002
+    def max_message_bytes(self, topic: Topic) -> int:
         return 1_000_000
 
     def evict(self, client_id: str) -> None:
@@ -434,7 +435,7 @@ class _Client:
     def sender(self, transactional_id: str) -> SimulatedSender:
         return SimulatedSender(self._network, self._client, transactional_id)
 
-    def session(self, partitions: int, slot: str, writer: Writer) -> Session:  # noqa: ARG002
+    def session(self, partitions: int, slot: str, writer: Writer) -> Session:
         return SimulatedSession(self._network, self._client, self._cluster, slot, writer)
 
 
@@ -448,7 +449,10 @@ class SimulatedLog(KafkaLog):
         self._reader = Reader(self._client.fetcher, cluster.names, self, cluster.watchdog)
 
     def append(self, records: Iterable[Outgoing]) -> int:
-        written = list(records)
+        written = [
+            each._replace(partition=partition_of(each.key, self.partitions)) if each.partition < 0 else each
+            for each in records
+        ]
         ask(self._network_of(), lambda: self._network_of().broker.append(written), "append")
         return len(written)
 

@@ -149,7 +149,7 @@ class Simulation:
             self._until(lambda: not any(log.open for log in self.broker.logs.values()), 60, "no transaction")
         self._check()
 
-    def _tell(self, logger: object, method: str, event: Any) -> Any:  # noqa: ARG002 - as structlog calls it
+    def _tell(self, logger: object, method: str, event: Any) -> Any:
         """What workers log is part of the story."""
         who = self.scheduler.task.process.name if self.scheduler.in_task else "nobody"
         self.scheduler.tell(f"{who} {event.pop('event')} {event}")
@@ -203,7 +203,7 @@ class Simulation:
                 log, self.settings, slot.name,
                 observe=show_all(checkpoints.observe),
                 checkpoints=checkpoints,
-                stopping=lambda idle: slot.stop,  # noqa: ARG005
+                stopping=lambda idle: slot.stop,
                 interrupted=lambda: slot.stop,
             )  # fmt: skip
             slot.worker.run()

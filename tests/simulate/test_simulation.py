@@ -1,0 +1,42 @@
+"""The fleet in one seed: what every seed must keep, and that the simulation sees what it is there for."""
+
+import pytest
+
+from tests.simulate.__main__ import TRAPS, failed, tried
+from tests.simulate.fleet import Simulation
+
+CHUNKS, QUICK, LONG = 8, 3, 40
+"""Chunks of seeds, and seeds in each without and with `--long`."""
+TRAPPED = {"late-copies": 14, "present-member": 0, "paused-partitions": 0}
+"""A seed by which each open trap is found, so that the test need not look for one."""
+
+
+@pytest.mark.parametrize("chunk", range(CHUNKS))
+def test_a_fleet_keeps_every_promise(chunk: int, request: pytest.FixtureRequest) -> None:
+    """Whatever is killed, paused, cut off or delayed: audit and recount agree, and all is worked off in bounded time."""
+    count = LONG if request.config.getoption("--long") else QUICK
+    for seed in range(chunk * LONG, chunk * LONG + count):
+        story = failed(seed, None, None)
+
+        assert story is None, story
+
+
+def test_a_seed_repeats_its_run() -> None:
+    """To the bit: the same story at the same times, and the same records."""
+    runs = [Simulation(7), Simulation(7)]
+    for each in runs:
+        each.run()
+
+    first, second = runs
+    assert first.scheduler.told == second.scheduler.told
+    assert first.broker.logs == second.broker.logs
+    assert first.scheduler.now_s == second.scheduler.now_s
+
+
+@pytest.mark.parametrize("trap", TRAPS)
+def test_an_open_trap_of_the_clients_is_found(trap: str) -> None:
+    """With it open the run fails, and with it closed the same seed passes."""
+    seed = TRAPPED[trap]
+
+    assert tried(seed, None, trap)[0] is not None
+    assert tried(seed, None, None)[0] is None
