@@ -47,7 +47,7 @@ Answer = TypeVar("Answer")
 AGAIN_S = 0.02
 ASKED_S = 20.0
 POSITIONS_S = 45.0
-HEARTBEAT_S = 1.0
+HEARTBEAT_S = 0.3
 LOOK_S = 0.05
 METADATA_BYTES = 4_096
 STALE = (brokers.IllegalGeneration, brokers.UnknownMember, brokers.RebalanceInProgress)
@@ -250,7 +250,11 @@ class SimulatedSession:
         self._next: dict[TopicPartition, int] = {}
         self._paused: set[TopicPartition] = set()
         self._closed = False
-        self._scheduler.spawn(self._beat, "heartbeat")
+        self._now: tuple[str, int, tuple[int, ...]] | None = None
+        """Membership and assignment as the client has it, adopted by a poll or not."""
+        self._heard: tuple[str, int, tuple[int, ...]] | None = None
+        """The same, while it is not adopted."""
+        self._scheduler.spawn(self._behind_our_back, "client")
 
     def poll(self, timeout_s: float) -> Polled:
         end_s = self._scheduler.now_s + timeout_s
@@ -291,12 +295,13 @@ class SimulatedSession:
     def commit(self, transaction: Transaction, generation: int) -> Receipt:
         check_transaction(transaction, generation, self._count, self._owned, METADATA_BYTES)
         member = self._membership
-        if self._client.present_member and self._member_id is not None:
-            member = self._member_id, self._network.broker.group.generation
+        if self._client.present_member and self._now is not None:
+            member = self._now[0], self._now[1]
         try:
             return Receipt(self._writer.write(transaction.outputs, transaction.positions, member))
         except StaleGeneration:
-            self._must_join = True
+            if not self._must_join:
+                self._must_join, self._heard = True, None
             with suppress(BrokerError):
                 self._network.ask(lambda: self._network.broker.rejoin(str(self._member_id)))
             raise
@@ -310,43 +315,64 @@ class SimulatedSession:
                 self._network.ask(lambda: self._network.broker.leave(member_id))
 
     def _join(self, end_s: float) -> bool:
-        broker = self._network.broker
-        while True:
-            with suppress(ConnectionEnded, NoAnswer):
-                found = self._network.ask(lambda: broker.join(self._member_id, self._client_id))
-                if isinstance(found, tuple):
-                    self._member_id, generation, self._owned = found
-                    self._membership = self._member_id, generation
-                    self._must_join = False
-                    self._count += 1
-                    self._next.clear()
-                    self._paused.clear()
-                    return True
-                self._member_id = found
+        """Adopt the assignment, once the client has heard of it behind our back."""
+        while self._heard is None:
             if self._scheduler.now_s > end_s:
                 return False
             self._scheduler.sleep(LOOK_S)
+        (*member, self._owned), self._heard = self._heard, None
+        self._membership = member[0], member[1]
+        self._must_join = False
+        self._count += 1
+        self._next.clear()
+        self._paused.clear()
+        return True
 
     def _fetch(self) -> list[Record]:
-        most = 1 + self._scheduler.random.randrange(self._client.most_records)
-        paused = () if self._client.delivers_paused else self._paused
-        return fetch(self._network, self._next, most, "read examples and labels", paused)
+        most, doing = (
+            1 + self._scheduler.random.randrange(self._client.most_records),
+            "read examples and labels",
+        )
+        records = fetch(self._network, self._next, most, doing, self._paused)
+        if self._client.delivers_paused:
+            # What was on its way when they were paused; once they are resumed, it comes again.
+            again = {at: start for at, start in self._next.items() if at in self._paused}
+            records += fetch(self._network, again, most, doing)
+        return records
+
+    def _behind_our_back(self) -> None:
+        """What the client's own thread does: it joins, and says from time to time that it is there."""
+        chance = self._scheduler.random
+        while not self._closed:
+            if self._must_join and self._heard is None:
+                self._scheduler.sleep(LOOK_S * chance.random())
+                self._ask_to_join()
+            else:
+                self._scheduler.sleep(HEARTBEAT_S * (0.5 + chance.random()))
+                self._beat()
+
+    def _ask_to_join(self) -> None:
+        broker = self._network.broker
+        with suppress(ConnectionEnded, NoAnswer):
+            found = self._network.ask(lambda: broker.join(self._member_id, self._client_id))
+            if isinstance(found, tuple):
+                self._member_id, *_ = self._heard = self._now = found
+            else:
+                self._member_id = found
 
     def _beat(self) -> None:
-        while not self._closed:
-            self._scheduler.sleep(HEARTBEAT_S * (0.5 + self._scheduler.random.random()))
-            if self._must_join or self._membership is None or self._closed:
-                continue
-            member = self._membership
-            try:
-                self._network.ask(lambda member=member: self._network.broker.heartbeat(*member))
-            except STALE as error:
-                if member == self._membership:
-                    self._must_join = True
-                    if isinstance(error, brokers.UnknownMember):
-                        self._member_id = None
-            except BrokerError:
-                pass
+        known = self._now
+        if known is None or self._closed:
+            return
+        try:
+            self._network.ask(lambda: self._network.broker.heartbeat(*known[:2]))
+        except STALE as error:
+            if known == self._now:
+                self._must_join, self._heard = True, None
+                if isinstance(error, brokers.UnknownMember):
+                    self._member_id = None
+        except BrokerError:
+            pass
 
 
 class NoWatchdog:
