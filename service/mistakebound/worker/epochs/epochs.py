@@ -28,9 +28,15 @@ def begin_first(log: Log, settings: Settings) -> None:
     partitions = log.partitions
 
     def decide() -> Sequence[Outgoing]:
+        # In this order: work that others did after they had begun must not look like work without a beginning.
+        worked = _worked(log)
         if _begun(log):
             return ()
-        _refuse_worked(log)
+        if worked is not None:
+            raise Refused(
+                f"`updates` holds nothing, but outcomes-{worked} holds work: `updates` was deleted, or made again; "
+                "restore it, or take another log.prefix and replay the inputs there"
+            )
         epoch = encode(first_epoch(settings, input_topics(log)))
         return [Outgoing("updates", p, None, epoch) for p in range(partitions)]
 
@@ -52,13 +58,10 @@ def _begun(log: Log) -> bool:
     return next(iter(log.read("updates", 0, log.low_watermark("updates", 0))), None) is not None
 
 
-def _refuse_worked(log: Log) -> None:
-    for p in range(log.partitions):
-        if newest_record(log, "outcomes", p) is not None:
-            raise Refused(
-                f"`updates` holds nothing, but outcomes-{p} holds work: `updates` was deleted, or made again; "
-                "restore it, or take another log.prefix and replay the inputs there"
-            )
+def _worked(log: Log) -> int | None:
+    """A partition in which work was done; None where there is none."""
+    partitions = range(log.partitions)
+    return next((p for p in partitions if newest_record(log, "outcomes", p) is not None), None)
 
 
 def refuse_changed(epoch: Epoch, settings: Settings) -> None:
