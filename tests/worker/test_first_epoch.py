@@ -7,7 +7,7 @@ from typing import Any
 from mistakebound.core.records import Record, Topic
 from mistakebound.log.protocol import Log
 from mistakebound.worker.epochs.epochs import begin_first
-from tests.worker.support.working import Run, settings_on, opened, stream
+from tests.worker.support.working import Run, opened, settings_on, stream
 
 
 class OvertakenLog:

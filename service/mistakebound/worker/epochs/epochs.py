@@ -20,6 +20,8 @@ from mistakebound.worker.epochs.input_topics import input_topics
 
 ATTEMPTS = 10
 REST_S = 1.0
+LONGEST = 5
+"""How often the longest rest doubles."""
 
 
 def begin_first(log: Log, settings: Settings) -> None:
@@ -40,15 +42,16 @@ def begin_first(log: Log, settings: Settings) -> None:
         epoch = encode(first_epoch(settings, input_topics(log)))
         return [Outgoing("updates", p, None, epoch) for p in range(partitions)]
 
-    for _ in range(ATTEMPTS):
+    for attempt in range(ATTEMPTS):
         if _begun(log):
             return
         try:
             log.exclusively(decide)
         except Fenced:
             # Another worker was quicker, or is still trying. Workers that start together would fence each
-            # other again and again if they all tried again at the same moment.
-            time.sleep(random.uniform(0, REST_S))  # noqa: S311
+            # other again and again if they all tried again at the same moment, or, on a slow network, sooner
+            # than one of them takes: so they rest longer and longer.
+            time.sleep(random.uniform(0, REST_S * 2 ** min(attempt, LONGEST)))  # noqa: S311
     if not _begun(log):
         raise Refused(f"no epoch could be begun in {ATTEMPTS} attempts: other workers keep coming in between")
 
