@@ -32,6 +32,8 @@ class Row(NamedTuple):
     features: Any
     """As JSON values, or as their text (`msgspec.Raw`)."""
     label: Any
+    line: int | None = None
+    """The line of the file on which the row begins."""
 
 
 def fresh(settings: Settings, partitions: int) -> State:
