@@ -4,13 +4,26 @@ from typing import Annotated
 
 from typer import Argument
 
-from mistakebound.commands.input_files import FormOption, choose_form, read_input
+from mistakebound.commands.input_files import FormOption, open_input_file
+from mistakebound.commands.labelled_files.columns import (
+    Delimiter,
+    FeatureColumns,
+    IdColumn,
+    IgnoredColumns,
+    LabelColumn,
+    given_columns,
+)
 from mistakebound.commands.options import Config, DryRun, Json, LogUrl, Sets, WaitS, open_log, read_settings
 
 
 def seed(
     file: Annotated[str, Argument(metavar="FILE|-", help="Labelled data, or a recording; - is stdin.")],
     form: FormOption = None,
+    label: LabelColumn = None,
+    record_id: IdColumn = None,
+    features: FeatureColumns = None,
+    ignore: IgnoredColumns = None,
+    delimiter: Delimiter = None,
     dry_run: DryRun = False,
     wait: WaitS = 60.0,
     config: Config = None,
@@ -23,20 +36,23 @@ def seed(
     They form an epoch of their own, on which the next one is based; what was learned before stays. Stop all
     workers first. No theorem holds for a model that started warm.
     """
-    from mistakebound.commands.labelled_files import read_rows
+    from mistakebound.commands.data_files import labelled_rows, read_as
     from mistakebound.commands.output import print_json, print_message
+    from mistakebound.commands.recordings import RecordingFile
     from mistakebound.config.checks import require_for_run, require_learner
     from mistakebound.worker.epochs import seeding
     from mistakebound.worker.epochs.reset import must_not_be_lost
 
     settings = read_settings(config, sets, log)
     require_for_run(settings)
-    content = read_input(file)
-    rows = read_rows(choose_form(file, form, content), content, settings)
-    with open_log(settings) as reached:
+    columns = given_columns(label, record_id, features, ignore, delimiter)
+    with open_input_file(file) as opened, open_log(settings) as reached:
+        data = read_as(opened, form, columns, settings)
         require_learner(settings, reached.partitions)
         must_not_be_lost(reached, settings, reached.group_positions())
-        plan = seeding.planned(reached, settings, rows)
+        plan = seeding.planned(reached, settings, labelled_rows(data, settings))
+        if not isinstance(data, RecordingFile) and (advice := data.advice()) is not None:
+            print_message(advice)
         counts = [len(updates) for updates in plan.updates]
         if not dry_run:
             seeding.execute(reached, settings, plan, wait)
