@@ -2,7 +2,7 @@
 
 import csv
 import io
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 import msgspec
@@ -13,6 +13,7 @@ from mistakebound.commands.input_files import Form
 from mistakebound.core.replay.applied import AppliedRows
 from mistakebound.core.replay.recording import begin
 from mistakebound.core.replay.replay import Row, replay_records
+from mistakebound.core.step.step import Step
 from mistakebound.settings import LearnerSettings, Settings
 
 
@@ -38,12 +39,14 @@ def from_csv(lines: Iterable[str]) -> Iterator[Row]:
     names = reader.fieldnames or ()
     if "label" not in names:
         raise _wrong_line(1, f"the header has no column `label`: {list(names)}", "rename the label's column")
+    ended = 1
     for number, cells in enumerate(reader, 1):
+        line, ended = ended + 1, reader.line_num
         if None in cells or None in cells.values():
             what = f"it does not have {len(names)} cells, as the header has"
             raise _wrong_line(reader.line_num, what, "correct the line")
         features = {name: _parse_cell(text) for name, text in cells.items() if name not in ("id", "label")}
-        yield Row(cells.get("id") or str(number), features, _parse_scalar(cells["label"]))
+        yield Row(cells.get("id") or str(number), features, _parse_scalar(cells["label"]), line)
 
 
 def _parse_cell(text: str) -> Any:
@@ -70,7 +73,7 @@ def from_svmlight(lines: Iterable[str]) -> Iterator[Row]:
                 features[name] = float(text)
             except ValueError:
                 raise _wrong_line(number, f"{pair!r} is not index:value", "correct the line") from None
-        yield Row(str(number), features, _parse_scalar(label.removeprefix("+")))
+        yield Row(str(number), features, _parse_scalar(label.removeprefix("+")), number)
 
 
 class _JsonRow(msgspec.Struct, gc=False):
@@ -96,7 +99,7 @@ def from_jsonl(lines: Iterable[str | bytes]) -> Iterator[Row]:
             raise _wrong_line(number, what, "add what is missing") from None
         except (msgspec.DecodeError, RecursionError) as error:
             raise _wrong_line(number, f"it is not JSON: {error}", "write one JSON object a line") from None
-        yield Row(str(number if value.id is UNSET else value.id), value.features, value.label)
+        yield Row(str(number if value.id is UNSET else value.id), value.features, value.label, number)
 
 
 def read_labelled(form: Form, content: bytes) -> list[Row]:
@@ -109,13 +112,21 @@ def read_labelled(form: Form, content: bytes) -> list[Row]:
     return list(reader(lines))
 
 
-def read_rows(form: Form, content: bytes, settings: Settings) -> Sequence[Row]:
-    """Labelled data's rows, or the examples of a recording in the order in which their labels were applied."""
+def read_rows(form: Form, content: bytes, settings: Settings, taken: Callable[[Step], None]) -> Sequence[Row]:
+    """Labelled data's rows, or the examples of a recording in the order in which their labels were applied.
+
+    `taken` is shown every step of a recording.
+    """
     if form != "recording":
         return read_labelled(form, content)
     header, records = begin(content.splitlines(keepends=True))
     rows = AppliedRows()
+
+    def see(step: Step) -> None:
+        rows.see(step)
+        taken(step)
+
     # A perceptron stands in for the learner: which labels are applied does not depend on it.
     plain = settings.model_copy(update={"learner": LearnerSettings(kind="perceptron")})
-    replay_records(records, plain, header.partitions, taken=rows.see)
+    replay_records(records, plain, header.partitions, taken=see)
     return rows.rows

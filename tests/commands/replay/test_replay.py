@@ -180,7 +180,8 @@ def test_features_of_a_line_are_read_by_the_step_as_the_workers_are() -> None:
     """What it cannot take ends as an invalid example, and is no fault of the file."""
     lines = ['{"features": {"a": 1e999}, "label": true}', '{"id": 7, "features": {"a": 1}, "label": true}']
     Path("rows.jsonl").write_text("\n".join(lines))
-    report = json.loads(ok("replay", "rows.jsonl", "--json", log=None).stdout)
+    report = json.loads(ok("replay", "rows.jsonl", "--json", "--max-invalid=1", log=None).stdout)
 
     assert (report["examples"], report["labelled"]) == (2, 1)
     assert report["example_outcomes"]["invalid"] == 1
+    assert report["rejected"][0]["first"]["line"] == 1

@@ -16,6 +16,8 @@ _OPERATORS: Mapping[str, Callable[[Any, Any], bool]] = {
     "<": operator.lt,
     ">": operator.gt,
 }
+_NOTHING = object()
+"""What a name leads to that no report has; null is a value that is not known."""
 _FORM = re.compile(r"^\s*([a-z_][a-z_.]*)\s*(<=|>=|==|!=|<|>)\s*(-?[0-9.]+(?:e-?[0-9]+)?)\s*$")
 
 
@@ -38,7 +40,10 @@ class Expectation:
         """What is wrong, or None. Raises CommandError for a name that no report has."""
         found: Any = report.as_dict()
         for part in self._path.split("."):
-            found = found.get(part) if isinstance(found, Mapping) else None
+            found = found.get(part, _NOTHING) if isinstance(found, Mapping) else _NOTHING
+        if found is None:
+            why = "nothing was judged" if not report.labelled else "there is nothing to count"
+            return f"expected {self.text}, found null: {why}"
         if isinstance(found, bool) or not isinstance(found, int | float):
             raise CommandError(
                 f"--expect: the report has no number {self._path!r}; --report - prints what it has"

@@ -1,6 +1,6 @@
 """How the passes over labelled data ended, and other rules beside the learner, for people."""
 
-from mistakebound.commands.output import render_table
+from mistakebound.commands.output import render_rate, render_table
 from mistakebound.core.replay.comparators import Comparison
 from mistakebound.core.replay.comparators.losses import Losses
 from mistakebound.core.reporting.report import Report
@@ -34,7 +34,7 @@ def render_comparison(found: Comparison, learner: str) -> str:
 
 def _row(name: str, losses: Losses) -> tuple[str, ...]:
     sums = (losses.hinge, losses.squared, losses.log)
-    return name, str(losses.mistakes), f"{losses.mistake_rate:.4f}", *(f"{value:.6g}" for value in sums)
+    return name, str(losses.mistakes), render_rate(losses.mistake_rate), *(f"{value:.6g}" for value in sums)
 
 
 def render_passes(report: Report, *, shuffled: bool) -> str:

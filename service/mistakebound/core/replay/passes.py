@@ -12,8 +12,9 @@ from typing import NamedTuple
 import numpy as np
 
 from mistakebound.core.ledger.ledger import Ledger
+from mistakebound.core.replay.rejections import RowRejections
 from mistakebound.core.replay.replay import Row, fresh, replay_rows
-from mistakebound.core.reporting.report import Pass
+from mistakebound.core.reporting.report import Pass, Rejected
 from mistakebound.core.step.state import State
 from mistakebound.core.step.step import Step
 from mistakebound.settings import Settings
@@ -28,6 +29,8 @@ class Passes(NamedTuple):
     converged: bool
     cycle: tuple[int, int] | None
     """(earlier, later) pass after which theta was the same; 0 is before the first."""
+    rejected: tuple[Rejected, ...]
+    """What the first pass could not use; the others are of the same rows."""
 
 
 def replay_passes(
@@ -51,12 +54,23 @@ def replay_passes(
     seen = {state.model.digest(): 0}
     cycle: tuple[int, int] | None = None
     converged = False
+    rejections = RowRejections(partitions)
+
+    def first_pass(step: Step) -> None:
+        rejections.see(step)
+        if taken is not None:
+            taken(step)
+
     while len(done) < most:
         if done:
             _forget(state)
         order = rows if generator is None else [rows[place] for place in generator.permutation(len(rows))]
         before = _counted(state)
-        replay_rows(order, settings, partitions, delay, progress, taken if not done else None, state)
+        if done:
+            replay_rows(order, settings, partitions, delay, progress, state=state)
+        else:
+            numbered = rejections.numbered(order)
+            replay_rows(numbered, settings, partitions, delay, progress, first_pass, state)
         after = _counted(state)
         done.append(Pass(after.mistakes - before.mistakes, after.updates - before.updates))
         if done[-1].updates == 0:
@@ -69,7 +83,7 @@ def replay_passes(
             cycle = (first, len(done))
         if cycle is not None and generator is None:
             break
-    return Passes(state, tuple(done), converged, cycle)
+    return Passes(state, tuple(done), converged, cycle, rejections.found())
 
 
 def _counted(state: State) -> Pass:

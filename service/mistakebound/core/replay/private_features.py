@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from msgspec import Raw, json
+from msgspec import DecodeError, Raw, json
 
 from mistakebound.core.replay.replay import Row
 
@@ -18,13 +18,21 @@ PREFIX = "own feature of "
 def with_private_features(rows: Sequence[Row]) -> list[Row]:
     """Each row with one more feature, of value 1: its name has the row's id in it and is no other feature's."""
     rows = [
-        row._replace(features=json.decode(row.features)) if isinstance(row.features, Raw) else row
+        row._replace(features=_decoded(row.features)) if isinstance(row.features, Raw) else row
         for row in rows
     ]
     prefix = PREFIX
     while any(name.startswith(prefix) for row in rows for name in _names(row.features)):
         prefix = "_" + prefix
     return [row._replace(features=_with(row.features, prefix + row.id)) for row in rows]
+
+
+def _decoded(text: Raw) -> Any:
+    """The JSON value; the text where it is none that can be held, such as 1e999: the reader refuses it."""
+    try:
+        return json.decode(text)
+    except (DecodeError, UnicodeDecodeError, RecursionError):
+        return text
 
 
 def _names(features: Any) -> Iterable[str]:

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from itertools import islice
 from math import sqrt
 
+from mistakebound.core.reporting.report import Report
 from mistakebound.core.reporting.status import CheckpointStatus, History, Notice, PartitionStatus
 from mistakebound.core.theorems.claims import Bound
 from mistakebound.worker.health import Health
@@ -24,6 +25,7 @@ SILENT_S = 10
 
 def notices(
     health: Health,
+    report: Report,
     bounds: Sequence[Bound],
     margins: tuple[float | None, float | None],
     partitions: Sequence[PartitionStatus],
@@ -37,6 +39,7 @@ def notices(
     found = [
         *_health(health),
         *_bounds(bounds, *margins),
+        *_majority(report),
         *islice(_drifts(history, now_s), 1),
         *_labels(partitions, history, started_s, now_s),
         *_checkpoint(checkpoint),
@@ -64,6 +67,16 @@ def _bounds(bounds: Sequence[Bound], declared: float | None, most: float | None)
             "warning",
             f"The newest updates prove that no separator has the declared margin {declared:.4g}; the largest "
             f"possible is {most:.4g}.",
+        )
+
+
+def _majority(report: Report) -> Iterator[Notice]:
+    if report.worse_than_majority:
+        yield Notice(
+            "warning",
+            f"Worse than always the majority: {report.mistakes:,} mistakes in {report.labelled:,} labels for life, "
+            f"where always predicting the most frequent class so far makes {report.baselines['majority'].mistakes:,}. "
+            "Compare learners and settings with mistakebound replay.",
         )
 
 

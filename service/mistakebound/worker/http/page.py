@@ -37,7 +37,7 @@ def pages(
 
     def answer_status() -> tuple[bytes, str]:
         whole = status_of(snapshots, settings, slot, metrics, health(), time.time())
-        return msgspec.json.encode(whole) + b"\n", _JSON
+        return msgspec.json.encode(whole.as_dict()) + b"\n", _JSON
 
     return {
         **{path: _asset(name, kind) for path, (name, kind) in _ASSETS.items()},
@@ -88,6 +88,7 @@ def status_of(
             **loop,
             notices=notices(
                 health,
+                shown.report,
                 shown.report.bounds,
                 (declared, window),
                 shown.partitions,
