@@ -65,6 +65,17 @@ def test_a_file_of_which_nothing_is_judged_is_no_success(name: str) -> None:
     assert report["comparators"]["learner"]["mistake_rate"] is None
 
 
+@pytest.mark.parametrize("content", ["x,label\n", table(["maybe", "never"] * 5)])
+def test_passes_that_judge_nothing_do_not_converge(content: str) -> None:
+    """No update was needed, for nothing was seen: neither converged nor not."""
+    told = replayed(content, "--epochs", "5", "--report", "report.json")
+    report = json.loads(Path("report.json").read_text())
+
+    assert (report["converged"], len(report["passes"])) == (None, 1)
+    assert "passes           1 (updates 0); nothing was judged\n" in told.stdout
+    assert "converged" not in told.stdout
+
+
 def test_the_tables_show_a_dash_for_a_rate_of_nothing() -> None:
     """Progress on stderr, and the comparison with other rules."""
     told = replayed("x,label\n", "--compare")
@@ -175,6 +186,23 @@ def test_no_expectation_of_a_rate_of_nothing_is_met(name: str, operator: str) ->
 
     assert told.exit_code == 3
     assert f"expected {name} {operator} 0.2, found null: nothing was judged" in told.stderr
+
+
+@pytest.mark.parametrize("name", ["margin_upper_bound", "comparators.best_separator.margin_at_most"])
+def test_no_expectation_of_what_is_not_known_is_met(name: str) -> None:
+    """Null, or below something that is null: a failed check, not a wrong command."""
+    told = replayed("x,label\n", "--report", "report.json", "--expect", f"{name} >= 0")
+
+    assert told.exit_code == 3
+    assert f"expected {name} >= 0, found null: nothing was judged" in told.stderr
+
+
+def test_an_expectation_of_other_rules_says_how_to_have_them_compared() -> None:
+    """They are compared only where that is asked for."""
+    told = replayed(table(["true"] * 5), "--expect", "comparators.majority.mistakes == 1")
+
+    assert told.exit_code == 2
+    assert "add --compare" in told.stderr
 
 
 def test_a_name_that_no_report_has_is_still_a_wrong_command() -> None:

@@ -41,7 +41,9 @@ def render_passes(report: Report, *, shuffled: bool) -> str:
     """One line: converged, in a loop, or neither yet."""
     count = len(report.passes)
     counts = ", ".join(str(one.updates) for one in report.passes[:20]) + (", ..." if count > 20 else "")
-    if report.converged:
+    if not report.labelled:
+        end = "nothing was judged"
+    elif report.converged:
         end = "converged: the last pass needed no update"
     elif report.passes and report.passes[-1].updates == 0:
         end = "the last pass needed no update, yet made mistakes: no hypothesis within its reach agrees with the labels"

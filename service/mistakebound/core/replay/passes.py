@@ -26,7 +26,8 @@ class Passes(NamedTuple):
     state: State
     """Tallies are of all passes together; waiting and remembered ids are of the last one."""
     passes: tuple[Pass, ...]
-    converged: bool
+    converged: bool | None
+    """None where no label could be applied: nothing was seen that could be agreed with."""
     cycle: tuple[int, int] | None
     """(earlier, later) pass after which theta was the same; 0 is before the first."""
     rejected: tuple[Rejected, ...]
@@ -53,7 +54,7 @@ def replay_passes(
     done: list[Pass] = []
     seen = {state.model.digest(): 0}
     cycle: tuple[int, int] | None = None
-    converged = False
+    converged: bool | None = False
     rejections = RowRejections(partitions)
 
     def first_pass(step: Step) -> None:
@@ -75,7 +76,7 @@ def replay_passes(
         done.append(Pass(after.mistakes - before.mistakes, after.updates - before.updates))
         if done[-1].updates == 0:
             # The averaged kinds err with another vector than the one that needs no update.
-            converged = done[-1].mistakes == 0 or state.model.learner.averaged
+            converged = done[-1].mistakes == 0 or state.model.learner.averaged if _judged(state) else None
             break
         first = seen.setdefault(state.model.digest(), len(done))
         forgot = state.model.window is not None and state.model.window.forgot
@@ -89,6 +90,10 @@ def replay_passes(
 def _counted(state: State) -> Pass:
     tallies = [ledger.tallies.life for ledger in state.ledgers.values()]
     return Pass(sum(one.mistakes for one in tallies), sum(one.updates for one in tallies))
+
+
+def _judged(state: State) -> bool:
+    return any(ledger.tallies.life.judged for ledger in state.ledgers.values())
 
 
 def _forget(state: State) -> None:

@@ -100,7 +100,7 @@ class Report:
     passes: tuple[Pass, ...] = ()
     """Of labelled data replayed more than once, or shuffled."""
     converged: bool | None = None
-    """Whether the last pass needed no update, and its hypothesis errs on no row; None for a stream."""
+    """Whether the last pass needed no update, and its hypothesis errs on no row; None for a stream, or where nothing was judged."""
     cycle: tuple[int, int] | None = None
     """Two passes after which theta was the same, with updates in between: the data is not separable."""
     comparators: Mapping[str, Any] | None = None
