@@ -10,7 +10,10 @@ from river.evaluate import progressive_val_score
 from river.linear_model import Perceptron
 from river.metrics import Accuracy
 
-from mistakebound.commands.labelled_files import from_jsonl
+from mistakebound.commands.labelled_files.columns import Columns
+from mistakebound.commands.labelled_files.jsonl_rows import JsonRows
+from mistakebound.commands.labelled_files.labels_seen import LabelsSeen
+from mistakebound.commands.labelled_files.text_lines import TextLines
 from mistakebound.core.ledger.ledger import Ledger
 from mistakebound.core.ledger.rebuild import rebuild
 from mistakebound.core.messages.schema import encode, read_recovery_point
@@ -52,7 +55,8 @@ def replays(features: int, rows: int, rounds: int) -> str:
     ]
 
     def ours() -> int:
-        state = replay_rows(from_jsonl(lines), PERCEPTRON, 1)
+        reader = JsonRows(Columns(), LabelsSeen("true, false", lambda label: True))
+        state = replay_rows(reader.rows(TextLines(iter(lines))), PERCEPTRON, 1)
         return sum(ledger.tallies.life.mistakes for ledger in state.ledgers.values())
 
     def river() -> int:

@@ -4,7 +4,15 @@ from typing import Annotated
 
 from typer import Argument
 
-from mistakebound.commands.input_files import FormOption, choose_form, read_input
+from mistakebound.commands.input_files import FormOption, open_input_file
+from mistakebound.commands.labelled_files.columns import (
+    Delimiter,
+    FeatureColumns,
+    IdColumn,
+    IgnoredColumns,
+    LabelColumn,
+    given_columns,
+)
 from mistakebound.commands.options import Config, DryRun, Json, LogUrl, Sets, WaitS, open_log, read_settings
 from mistakebound.commands.unusable import MaxInvalid
 
@@ -12,6 +20,11 @@ from mistakebound.commands.unusable import MaxInvalid
 def seed(
     file: Annotated[str, Argument(metavar="FILE|-", help="Labelled data, or a recording; - is stdin.")],
     form: FormOption = None,
+    label: LabelColumn = None,
+    record_id: IdColumn = None,
+    features: FeatureColumns = None,
+    ignore: IgnoredColumns = None,
+    delimiter: Delimiter = None,
     max_invalid: MaxInvalid = None,
     dry_run: DryRun = False,
     wait: WaitS = 60.0,
@@ -28,9 +41,10 @@ def seed(
     """
     from dataclasses import asdict
 
+    from mistakebound.commands.data_files import labelled_rows, read_as
     from mistakebound.commands.errors import CommandError
-    from mistakebound.commands.labelled_files import read_rows
     from mistakebound.commands.output import print_json, print_message
+    from mistakebound.commands.recordings import RecordingFile
     from mistakebound.commands.render_report import render_rejected
     from mistakebound.commands.unusable import reasons_against
     from mistakebound.config.checks import require_for_run, require_learner
@@ -41,20 +55,20 @@ def seed(
 
     settings = read_settings(config, sets, log)
     require_for_run(settings)
-    content = read_input(file)
-    form = choose_form(file, form, content)
+    columns = given_columns(label, record_id, features, ignore, delimiter)
     of_recording = Rejections()
-    rows = read_rows(form, content, settings, of_recording.see)
-    with open_log(settings) as reached:
+    with open_input_file(file) as opened, open_log(settings) as reached:
+        data = read_as(opened, form, columns, settings)
         require_learner(settings, reached.partitions)
         must_not_be_lost(reached, settings, reached.group_positions())
-        plan = seeding.planned(reached, settings, rows)
+        plan = seeding.planned(reached, settings, labelled_rows(data, settings, of_recording.see))
+        recording = isinstance(data, RecordingFile)
+        advice = None if isinstance(data, RecordingFile) else data.advice()
         counts = [len(updates) for updates in plan.updates]
         rejected = (*of_recording.found(), *plan.rejected)
         examples = plan.labelled + plan.unread
-        refused = list(
-            reasons_against(examples, plan.labelled, rejected, max_invalid, recording=form == "recording")
-        )
+        counted = examples, plan.labelled, rejected
+        refused = list(reasons_against(*counted, max_invalid, recording=recording))
         executed = not dry_run and not refused
         if executed:
             seeding.execute(reached, settings, plan, wait)
@@ -73,6 +87,8 @@ def seed(
         )
         for one in rejected:
             print(f"rejected: {render_rejected(one)}")
+    if advice is not None:
+        print_message(advice)
     if refused:
         raise CommandError("\n".join([*refused, "nothing was written"]), ExitCode.CHECK_FAILED)
     print_message(

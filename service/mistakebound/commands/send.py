@@ -4,6 +4,7 @@ import itertools
 import json
 import time
 from collections.abc import Iterable, Iterator
+from contextlib import ExitStack
 from typing import TYPE_CHECKING, Annotated, Literal
 
 from typer import Argument
@@ -13,7 +14,8 @@ from mistakebound.commands.options import Config, LogUrl, Sets, open_log, read_s
 from mistakebound.commands.output import print_message
 
 if TYPE_CHECKING:
-    from mistakebound.core.records import Outgoing, Topic
+    from mistakebound.core.records import Outgoing, Record, Topic
+    from mistakebound.core.replay.recording import Header
     from mistakebound.log.protocol import Log
     from mistakebound.settings import Settings
 
@@ -23,7 +25,9 @@ def send(
         Literal["examples", "labels", "inputs"],
         Argument(metavar="TOPIC", help="examples or labels; `inputs` for both, from a recording."),
     ],
-    file: Annotated[str, Argument(metavar="FILE|-", help="JSON Lines or a recording; - is stdin.")],
+    file: Annotated[
+        str, Argument(metavar="FILE|-", help="JSON Lines, a recording, or what kcat -J prints; - is stdin.")
+    ],
     config: Config = None,
     sets: Sets = None,
     log: LogUrl = None,
@@ -34,15 +38,17 @@ def send(
     headers and record times, and its partitions where the log has as many.
     """
     from mistakebound.commands.input_files import is_recording, open_input
+    from mistakebound.commands.recordings import begun
     from mistakebound.core.records import INPUTS
+    from mistakebound.core.replay.kcat import is_kcat
 
     topics = tuple(one for one in INPUTS if topic in (one, "inputs"))
     settings = read_settings(config, sets, log)
-    with open_input(file) as lines, open_log(settings) as reached:
+    with open_input(file) as lines, open_log(settings) as reached, ExitStack() as held:
         first = lines.readline()
         whole = itertools.chain([first] if first else [], lines)
-        if is_recording(first):
-            outgoing = _from_recording(reached, whole, topics)
+        if is_recording(first) or is_kcat(first):
+            outgoing = _from_recording(reached, held.enter_context(begun(whole, settings)), topics)
         elif topic == "inputs":
             raise CommandError(f"{file} is not a recording: name the topic, examples or labels")
         else:
@@ -95,11 +101,12 @@ def _from_messages(settings: "Settings", topic: "Topic", lines: Iterable[bytes])
         yield Outgoing(topic, -1, str(found).encode("utf-8"), value)
 
 
-def _from_recording(log: "Log", lines: Iterable[bytes], topics: "tuple[Topic, ...]") -> "Iterator[Outgoing]":
+def _from_recording(
+    log: "Log", recording: "tuple[Header, Iterator[Record]]", topics: "tuple[Topic, ...]"
+) -> "Iterator[Outgoing]":
     from mistakebound.core.records import Outgoing
-    from mistakebound.core.replay.recording import begin
 
-    header, records = begin(lines)
+    header, records = recording
     same = header.partitions == log.partitions
     if not same:
         print_message(

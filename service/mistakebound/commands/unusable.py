@@ -20,9 +20,16 @@ MaxInvalid = Annotated[
 
 
 def reasons_against(
-    examples: int, labelled: int, rejected: "Sequence[Rejected]", most: int | None, *, recording: bool
+    examples: int,
+    used: int,
+    rejected: "Sequence[Rejected]",
+    most: int | None,
+    *,
+    recording: bool,
+    nothing: str = "no label could be applied, so nothing was judged",
 ) -> Iterator[str]:
-    """Why the result must not pass for one; nothing where it may. `most`: rejected records allowed, if given.
+    """Why the result must not pass for one; nothing where it may. `used`: of the examples, how many came to
+    something, and `nothing` is said if none did. `most`: rejected records allowed, if given.
 
     A live stream has dead letters, and its recording repeats them; whoever made a file of rows meant each of them.
     """
@@ -30,11 +37,11 @@ def reasons_against(
 
     count = sum(one.count for one in rejected)
     allowed = most if most is not None else count if recording else 0
-    if labelled and count <= allowed:
+    if used and count <= allowed:
         return
-    if not labelled:
+    if not used:
         why = "" if examples else ": there is no example"
-        yield f"no label could be applied, so nothing was judged{why}"
+        yield nothing + why
     else:
         yield f"{count} records were rejected; correct them, or allow as many with --max-invalid {count}"
     if rejected:

@@ -97,6 +97,22 @@ def test_a_recording_is_audited_alike() -> None:
     assert from_file == from_log
 
 
+def test_a_label_that_an_earlier_version_refused_as_a_float_stays_refused() -> None:
+    """Earlier versions took 1.0 for no integer: what they decided is no difference, and is noted."""
+    settings = worked()
+    with opened(settings, 2) as log:
+        refused = b'{"id":"i7","label":1.5}'
+        log.append([Outgoing("labels", 0, b"i7", refused), Outgoing("labels", 0, b"i7", refused)])
+        Run(log, settings)
+    ok("record", "day.jsonl", log=URL)
+    lines = Path("day.jsonl").read_text()
+    assert lines.count("1.5}") == 4  # two labels and their dead letters
+    Path("day.jsonl").write_text(lines.replace("1.5}", "1.0}"))
+    found = json.loads(ok("audit", "--json", "--recording", "day.jsonl", log=None).stdout)
+    assert found["differences"] == {}
+    assert found["notes"]["labels such as 1.0, which an earlier version refused, were left refused"] == 2
+
+
 def test_epochs_are_audited_each_with_its_own_settings() -> None:
     """Labels across the border, and an epoch that starts from a version of another."""
     settings = worked()

@@ -98,11 +98,11 @@ def test_any_feature_name_can_be_printed_and_read_again() -> None:
     name = 'a "b".c=\\ \t\x7fé'
     lines = [json.dumps({"features": {name: value}, "label": True}) for value in (1, 2, [1])]
     Path("odd.jsonl").write_text("\n".join(lines) + "\n")
-    told = ok("replay", "odd.jsonl", "--fit-scale", log=None)
+    told = ok("replay", "odd.jsonl", "--fit-scale", "--max-invalid=1", log=None)
     Path("scale.toml").write_text(told.stdout)
 
     assert load(Path("scale.toml"), [], None, {}).settings.features.scale == {name: (1.5, 0.5)}
-    assert "1 examples could not be read" in told.stderr
+    assert "left out: 1 examples, bad-features; the first, line 3: " in told.stderr
 
 
 def test_a_recording_can_be_fitted_too() -> None:

@@ -107,7 +107,7 @@ def test_labels_drawn_by_coin_are_not_learned_with_half_a_percent_of_mistakes() 
     assert told.exit_code == 3
     assert "records were rejected; correct them, or allow as many with --max-invalid " in told.stderr
     assert "labels, unknown-label; the first, line " in told.stderr
-    assert "label is 2; known: true, false; see [labels]" in told.stderr
+    assert 'label is "2"; known: true, false; see [labels]' in told.stderr
 
 
 def test_each_reason_is_told_with_its_count_and_its_first_line() -> None:
@@ -173,6 +173,26 @@ def test_a_recording_may_have_as_many_as_the_stream_had(options: tuple[str, ...]
 def test_no_limit_makes_a_result_of_nothing() -> None:
     """Allowing every record does not judge one."""
     assert replayed(table(["?"] * 5), "--max-invalid", "100").exit_code == 3
+
+
+@pytest.mark.parametrize(
+    ("lines", "options", "told"),
+    [
+        (["3"] * 4, ("--max-invalid=9",), "no example could be read, so nothing was fitted"),
+        ([], (), "no example could be read, so nothing was fitted: there is no example"),
+        (['{"a": 1}', '{"a": 2}', "3"], (), "1 records were rejected"),
+    ],
+)
+def test_no_scale_is_fitted_on_what_cannot_be_read(
+    lines: list[str], options: tuple[str, ...], told: str
+) -> None:
+    """What could be fitted is printed; the exit code says that it is not of all."""
+    rows = "".join(f'{{"features": {text}, "label": true}}\n' for text in lines)
+    found = replayed(rows, "--fit-scale", *options, name="rows.jsonl")
+
+    assert found.exit_code == 3
+    assert found.stdout.startswith("[features.scale]\n")
+    assert told in found.stderr
 
 
 # --- expectations ---------------------------------------------------------------------------------------

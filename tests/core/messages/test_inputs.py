@@ -85,7 +85,11 @@ def test_an_id_takes_at_most_128_bytes(letter: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("label", "meant"), [(True, True), (False, False), (1, True), (0, False), (-1, False)]
+    ("label", "meant"),
+    [
+        *((True, True), (False, False), (1, True), (0, False), (-1, False)),
+        *((1.0, True), (0.0, False), (-0.0, False), (-1.0, False)),
+    ],
 )
 def test_undeclared_labels_are_true_and_false_in_all_their_spellings(label: Any, meant: bool) -> None:
     """They are published as truth values."""
@@ -103,11 +107,23 @@ def test_declared_labels_are_exactly_those(positive: Any, negative: Any) -> None
         found = label_of({"id": "a", "label": value}, **labels)[1]
         assert (found, type(found)) == (value, type(value))
     known = [(type(value), value) for value in (positive, negative)]
-    for other in (True, False, 1, 0, -1, "1", "0", "true", "false", "spam", 2, "", 1.0, [], {}):
+    for other in (True, False, 1, 0, -1, "1", "0", "true", "false", "spam", 2, "", 1.5, 2.0, [], {}):
         if (type(other), other) not in known:
             with pytest.raises(BadRecord) as caught:
                 label_of({"id": "a", "label": other}, **labels)
             assert caught.value.reason == "unknown-label"
+
+
+@pytest.mark.parametrize("classes", [(1, 0), (1, -1), (0, 1), (3, 1, 2)])
+def test_a_declared_integer_may_be_written_as_a_float(classes: tuple[int, ...]) -> None:
+    """JSON has one kind of number: 1.0 and 1e0 are 1, and published as it was declared. Text is no number."""
+    for value in classes:
+        for spelled in (f"{value}.0", f"{value}e0"):
+            raw = b'{"id":"a","label":' + spelled.encode() + b"}"
+            found = reader(classes=classes).label(record(raw, None, "labels"))[1]
+            assert (found, type(found)) == (value, int)
+    with pytest.raises(BadRecord):
+        label_of({"id": "a", "label": 1.0}, classes=("1", "0"))
 
 
 def test_of_two_classes_the_first_is_the_positive_one() -> None:
@@ -187,7 +203,9 @@ def test_a_pointer_that_leads_nowhere_finds_nothing(rows: Any) -> None:
         ("labels", b'{"id":"a","label":null}', None, "missing-label"),
         ("labels", b'{"id":"a","label":"yes"}', None, "unknown-label"),
         ("labels", b'{"id":"a","label":2}', None, "unknown-label"),
-        ("labels", b'{"id":"a","label":1.0}', None, "unknown-label"),
+        ("labels", b'{"id":"a","label":1.5}', None, "unknown-label"),
+        ("labels", b'{"id":"a","label":2.0}', None, "unknown-label"),
+        ("labels", b'{"id":"a","label":1e300}', None, "unknown-label"),
         ("labels", b'{"id":"a","label":%d}' % 10**30, None, "unknown-label"),
         ("labels", b'{"id":"a","label":1e999}', None, "number-out-of-range"),
     ],

@@ -10,7 +10,7 @@ from msgspec import Raw
 
 from mistakebound.core.messages.schema import encode
 from mistakebound.core.replay.passes import Passes, replay_passes
-from mistakebound.core.replay.private_features import PREFIX, with_private_features
+from mistakebound.core.replay.private_features import PREFIX, WithPrivateFeatures
 from mistakebound.core.replay.replay import Row, replay_rows, report_of
 from mistakebound.core.reporting.report import Pass
 from mistakebound.settings import Settings
@@ -108,7 +108,7 @@ def test_private_features_make_any_data_separable(data: list[tuple[int, int, boo
     """Even the same point with both labels: each example has a coordinate of its own."""
     rows = [Row(str(n), {"x": x, "y": y}, label) for n, (x, y, label) in enumerate(data)]
 
-    assert passes(with_private_features(rows), most=5_000).converged
+    assert passes(WithPrivateFeatures(rows), most=5_000).converged
 
 
 def test_a_private_feature_is_named_like_none_of_the_users() -> None:
@@ -121,8 +121,8 @@ def test_a_private_feature_is_named_like_none_of_the_users() -> None:
     prefix = "__" + PREFIX
     texts = [row._replace(features=Raw(encode(row.features))) for row in rows]
 
-    assert with_private_features(texts) == with_private_features(rows)
-    assert [row.features for row in with_private_features(rows)] == [
+    assert list(WithPrivateFeatures(texts)) == list(WithPrivateFeatures(rows))
+    assert [row.features for row in WithPrivateFeatures(rows)] == [
         {PREFIX + "1": 2.0, "colour": "red", prefix + "1": 1.0},
         {"0": 0.5, "1": 1, prefix + "2": 1.0},
         {"_" + PREFIX: 1.0, "b": 2.0, prefix + "3": 1.0},
@@ -133,4 +133,4 @@ def test_features_that_are_none_are_left_for_the_reader_to_refuse() -> None:
     """The reader names the reason."""
     rows = [Row("1", 5, True), Row("2", ["a", 1], True)]
 
-    assert with_private_features(rows) == rows
+    assert list(WithPrivateFeatures(rows)) == rows

@@ -1,15 +1,17 @@
 """The demo's pages as a stream, and the part of it that the topics do not hold yet."""
 
+import io
 import threading
 import time
 from importlib.resources import files
 
-from mistakebound.commands.labelled_files import read_labelled
+from mistakebound.commands.input_files import InputFile
+from mistakebound.commands.labelled_files.labelled_file import LabelledFile
 from mistakebound.core.records import INPUTS, Outgoing, Record, Topic
 from mistakebound.core.replay.replay import Row, as_stream
 from mistakebound.log.partitioner import partition_of
 from mistakebound.log.protocol import Log
-from mistakebound.settings import Settings
+from mistakebound.settings import LabelSettings, Settings
 
 OUTSTANDING = 20
 """Labels come this many examples late."""
@@ -20,7 +22,8 @@ CHUNK = 50
 
 def read_pages() -> list[Row]:
     """The pages, in file order."""
-    return read_labelled("csv", (files("mistakebound.commands.demo") / "data/phishing.csv").read_bytes())
+    pages = (files("mistakebound.commands.demo") / "data/phishing.csv").read_bytes()
+    return list(LabelledFile(InputFile("phishing.csv", io.BytesIO(pages)), "csv", LabelSettings()))
 
 
 def choose_partition(number: int, key: bytes, partitions: int) -> int:  # noqa: ARG001 - as `as_stream` calls it

@@ -6,7 +6,15 @@ from typing import Annotated
 from typer import Argument, Option
 
 from mistakebound.commands.errors import CommandError
-from mistakebound.commands.input_files import FormOption, choose_form, read_input
+from mistakebound.commands.input_files import FormOption, open_input_file
+from mistakebound.commands.labelled_files.columns import (
+    Delimiter,
+    FeatureColumns,
+    IdColumn,
+    IgnoredColumns,
+    LabelColumn,
+    given_columns,
+)
 from mistakebound.commands.options import Config, Json, LogUrl, Sets, read_settings
 from mistakebound.commands.unusable import MaxInvalid
 from mistakebound.exit_codes import ExitCode
@@ -15,6 +23,11 @@ from mistakebound.exit_codes import ExitCode
 def replay(
     file: Annotated[str, Argument(metavar="FILE|-", help="What to replay; - is stdin.")],
     form: FormOption = None,
+    label: LabelColumn = None,
+    record_id: IdColumn = None,
+    features: FeatureColumns = None,
+    ignore: IgnoredColumns = None,
+    delimiter: Delimiter = None,
     delay: Annotated[
         int, Option("--delay", min=0, help="Labelled data: examples outstanding at each prediction.")
     ] = 0,
@@ -57,8 +70,10 @@ def replay(
     """
     import sys
 
+    from mistakebound.commands.data_files import read_as
     from mistakebound.commands.output import print_message
     from mistakebound.commands.progress import Progress
+    from mistakebound.commands.recordings import RecordingFile
     from mistakebound.commands.render_report import render_report
     from mistakebound.commands.replay import fit_scale as scale
     from mistakebound.commands.replay.expectations import Expectation
@@ -69,15 +84,18 @@ def replay(
     settings = read_settings(config, sets, log)
     expectations = [Expectation(text) for text in expect or ()]
     wanted = Wanted(delay, epochs, shuffle, seed, add_a_feature)
-    content = read_input(file)
-    form = choose_form(file, form, content)
-    if fit_scale:
-        print(scale.fit_scale(form, content, settings), end="")
-        return
+    columns = given_columns(label, record_id, features, ignore, delimiter)
     progress = Progress(print_message)
     watching = None if quiet else lambda state: progress.observe(state.ledgers.values())
     comparing = compare or report is not None
-    found, comparison = replay_file(form, content, settings, wanted, watching, compare=comparing)
+    with open_input_file(file) as opened:
+        data = read_as(opened, form, columns, settings)
+        if fit_scale:
+            scale.print_scale(data, settings, max_invalid)
+            return
+        found, comparison = replay_file(data, settings, wanted, watching, compare=comparing)
+    recording = isinstance(data, RecordingFile)
+    advice = None if isinstance(data, RecordingFile) else data.advice()
     if not quiet:
         progress.finish(found)
     if report == "-" or json:
@@ -88,6 +106,8 @@ def replay(
             print(render_passes(found, shuffled=shuffle))
         if compare and comparison is not None:
             print(render_comparison(comparison, settings.learner.kind))
+    if advice is not None:
+        print_message(advice)
     if compare and comparison is None:
         print_message("--compare is for two classes; nothing was compared")
     if report is not None and report != "-":
@@ -96,7 +116,7 @@ def replay(
         except OSError as error:
             raise CommandError(f"--report: {report} cannot be written: {error.strerror}") from None
     counts = found.examples, found.labelled, found.rejected
-    failures = list(reasons_against(*counts, max_invalid, recording=form == "recording"))
+    failures = list(reasons_against(*counts, max_invalid, recording=recording))
     failures += [text for one in expectations if (text := one.failure(found)) is not None]
     if failures:
         raise CommandError("\n".join(failures), ExitCode.CHECK_FAILED)

@@ -4,17 +4,16 @@ from collections.abc import Callable, Iterator
 from dataclasses import asdict, replace
 from typing import NamedTuple
 
+from mistakebound.commands.data_files import Data
 from mistakebound.commands.errors import CommandError
-from mistakebound.commands.input_files import Form
-from mistakebound.commands.labelled_files import read_labelled
+from mistakebound.commands.recordings import RecordingFile
 from mistakebound.config.checks import require_learner
 from mistakebound.core.messages.inputs import declared
 from mistakebound.core.model.model import Model
 from mistakebound.core.replay import comparators
 from mistakebound.core.replay.applied import Applied
 from mistakebound.core.replay.passes import replay_passes
-from mistakebound.core.replay.private_features import with_private_features
-from mistakebound.core.replay.recording import begin
+from mistakebound.core.replay.private_features import WithPrivateFeatures
 from mistakebound.core.replay.rejections import Rejections
 from mistakebound.core.replay.replay import replay_records, report_of
 from mistakebound.core.reporting.report import Report
@@ -40,15 +39,14 @@ class Wanted(NamedTuple):
 
 
 def replay_file(
-    form: Form,
-    content: bytes,
+    data: Data,
     settings: Settings,
     wanted: Wanted,
     progress: Callable[[State], None] | None,
     *,
     compare: bool = False,
 ) -> tuple[Report, comparators.Comparison | None]:
-    """Learn from a file as the worker would, and `compare` with other rules where there are two classes.
+    """Learn from a file's data as the worker would, and `compare` with other rules where there are two classes.
 
     Of several passes, the first is compared. Raises CommandError, ConfigurationError, RecordingError.
     """
@@ -57,10 +55,10 @@ def replay_file(
     two = len(declared(settings.labels)) == 2
     applied = Applied(Model(settings, 1)) if compare and two else None
     taken = None if applied is None else applied.see
-    if form == "recording":
+    if isinstance(data, RecordingFile):
         if given := ", ".join(wanted.given()):
             raise CommandError(f"{given}: for labelled data only; a recording has its own order and delays")
-        header, records = begin(content.splitlines(keepends=True))
+        header, records = data.begin()
         require_learner(settings, header.partitions)
         rejections = Rejections()
 
@@ -72,9 +70,8 @@ def replay_file(
         state = replay_records(records, settings, header.partitions, progress, see)
         report = report_of(state, rejections.found())
     else:
-        rows = read_labelled(form, content)
         done = replay_passes(
-            with_private_features(rows) if wanted.add_a_feature else rows,
+            WithPrivateFeatures(data) if wanted.add_a_feature else data,
             settings,
             settings.log.partitions or 1,
             wanted.delay,

@@ -1,6 +1,6 @@
 """Labels and decisions of one partition: what each came to, and the update that it caused, or not."""
 
-from msgspec import UNSET, Raw
+from msgspec import UNSET, Raw, json
 
 from mistakebound.core.audit.compare import ULPS, differing, same_score, shown
 from mistakebound.core.audit.counts import Counts
@@ -11,7 +11,7 @@ from mistakebound.core.audit.reference_ledger import ReferenceLedger, Waiting
 from mistakebound.core.audit.replica import Replica
 from mistakebound.core.faults import BadRecord
 from mistakebound.core.messages.features import Features
-from mistakebound.core.messages.inputs import CLASS_NAMES_BYTES
+from mistakebound.core.messages.inputs import CLASS_NAMES_BYTES, resolve
 from mistakebound.core.messages.labels import spelled
 from mistakebound.core.messages.schema import Decision, Update, encode
 from mistakebound.core.records import Record
@@ -81,6 +81,7 @@ class Labels:
         self.ledger.newest_label = record.offset
         try:
             record_id, label, carried = self._model.reader.label(record)
+            self._refused_by_an_earlier_version(record)
             new_class = self._limited(label)
             if carried is not None:
                 self._model.features(carried.features)
@@ -97,6 +98,17 @@ class Labels:
         self.ended(made)
         if made.outcome == "parked" and (surplus := self.ledger.surplus_label()) is not None:
             self.ended(surplus)
+
+    def _refused_by_an_earlier_version(self, record: Record) -> None:
+        """Raises BadRecord where 1.0 was refused: earlier versions took it for no integer, and what they decided stands."""
+        recorded = self.recorded()
+        if recorded is None or recorded.outcome != "invalid" or recorded.label_offset != record.offset:
+            return
+        message, pointers = json.decode(record.value or b""), self.settings.messages
+        for pointer, reason in ((pointers.label, "unknown-label"), (pointers.prediction, "bad-prediction")):
+            if type(resolve(message, pointer)) is float:
+                self._findings.note("labels such as 1.0, which an earlier version refused, were left refused")
+                raise BadRecord(reason, "as recorded")
 
     def _limited(self, label: LabelValue) -> bool:
         """Whether the label is of a new open class. Raises BadRecord for one too many.

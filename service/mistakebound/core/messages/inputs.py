@@ -96,6 +96,8 @@ class InputReader:
                 raise BadRecord(reason, f"the {name} takes more than {ID_BYTES} bytes; send a shorter one")
             return found
         value = self._values.get((type(found), found)) if type(found) in (bool, int, str) else None
+        if value is None and type(found) is float and found.is_integer():  # 1.0 is another way to write 1
+            value = self._values.get((int, int(found)))
         if value is None:
             known = ", ".join(encode(value).decode() for value in self.classes) or "any text"
             raise BadRecord(

@@ -6,8 +6,8 @@ adds at least the margin to u.theta for a separator u, so there is none (as far 
 as those of whole numbers are). Unshuffled, the same pass must follow it again and again: the passes stop there.
 """
 
-from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Iterator
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
@@ -18,6 +18,16 @@ from mistakebound.core.reporting.report import Pass, Rejected
 from mistakebound.core.step.state import State
 from mistakebound.core.step.step import Step
 from mistakebound.settings import Settings
+
+
+class Rows(Protocol):
+    """Rows that can be read again and again, in any order: a list of them, or a file."""
+
+    def __iter__(self) -> Iterator[Row]: ...
+
+    def __len__(self) -> int: ...
+
+    def __getitem__(self, place: int, /) -> Row: ...
 
 
 class Passes(NamedTuple):
@@ -35,7 +45,7 @@ class Passes(NamedTuple):
 
 
 def replay_passes(
-    rows: Sequence[Row],
+    rows: Rows,
     settings: Settings,
     partitions: int,
     delay: int = 0,
@@ -65,7 +75,7 @@ def replay_passes(
     while len(done) < most:
         if done:
             _forget(state)
-        order = rows if generator is None else [rows[place] for place in generator.permutation(len(rows))]
+        order = rows if generator is None else (rows[int(n)] for n in generator.permutation(len(rows)))
         before = _counted(state)
         if done:
             replay_rows(order, settings, partitions, delay, progress, state=state)

@@ -5,34 +5,51 @@ pass over the same examples can profit from it.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator
+from itertools import count
 from typing import Any
 
-from msgspec import DecodeError, Raw, json
+from msgspec import Raw, ValidationError, json
 
+from mistakebound.core.replay.passes import Rows
 from mistakebound.core.replay.replay import Row
 
 PREFIX = "own feature of "
 
 
-def with_private_features(rows: Sequence[Row]) -> list[Row]:
-    """Each row with one more feature, of value 1: its name has the row's id in it and is no other feature's."""
-    rows = [
-        row._replace(features=_decoded(row.features)) if isinstance(row.features, Raw) else row
-        for row in rows
-    ]
-    prefix = PREFIX
-    while any(name.startswith(prefix) for row in rows for name in _names(row.features)):
-        prefix = "_" + prefix
-    return [row._replace(features=_with(row.features, prefix + row.id)) for row in rows]
+class WithPrivateFeatures:
+    """Rows, each with one more feature, of value 1: its name has the row's id in it and is no other feature's."""
+
+    def __init__(self, rows: Rows) -> None:
+        """Reads all rows, for the names of their features."""
+        self._rows = rows
+        taken = {  # how many underscores the names that could be ours have before them
+            len(name) - len(name.lstrip("_"))
+            for row in rows
+            for name in _names(_decoded(row.features))
+            if name.lstrip("_").startswith(PREFIX)
+        }
+        self._prefix = "_" * next(n for n in count() if n not in taken) + PREFIX
+
+    def __iter__(self) -> Iterator[Row]:
+        return map(self._add, self._rows)
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def __getitem__(self, place: int, /) -> Row:
+        return self._add(self._rows[place])
+
+    def _add(self, row: Row) -> Row:
+        return row._replace(features=_with(_decoded(row.features), self._prefix + row.id))
 
 
-def _decoded(text: Raw) -> Any:
-    """The JSON value; the text where it is none that can be held, such as 1e999: the reader refuses it."""
+def _decoded(features: Any) -> Any:
+    """Text that holds a number too large stays as it is, for the reader to refuse."""
     try:
-        return json.decode(text)
-    except (DecodeError, UnicodeDecodeError, RecursionError):
-        return text
+        return json.decode(features) if isinstance(features, Raw) else features
+    except ValidationError:
+        return features
 
 
 def _names(features: Any) -> Iterable[str]:

@@ -30,6 +30,11 @@ class Rejections:
                 if output.topic == "dead-letters":
                     self._dead_letter(output)
 
+    def count(self, stream: Stream, reason: str, place: Place, detail: str) -> None:
+        """One more."""
+        known = self._found.get((stream, reason)) or Rejected(stream, reason, 0, place, detail)
+        self._found[stream, reason] = replace(known, count=known.count + 1)
+
     def found(self) -> tuple[Rejected, ...]:
         """Examples first, then what is most frequent."""
         return tuple(
@@ -44,13 +49,7 @@ class Rejections:
         }
         reason, detail, topic, partition, offset = (told[name] for name in _HEADERS)
         stream: Stream = "labels" if topic == "labels" else "examples"
-        self._count(stream, reason, int(partition), int(offset), detail)
-
-    def _count(self, stream: Stream, reason: str, partition: int, offset: int, detail: str) -> None:
-        known = self._found.get((stream, reason))
-        if known is None:
-            known = Rejected(stream, reason, 0, self._place(partition, offset), detail)
-        self._found[stream, reason] = replace(known, count=known.count + 1)
+        self.count(stream, reason, self._place(int(partition), int(offset)), detail)
 
     def _place(self, partition: int, offset: int) -> Place:
         return Place(partition=partition, offset=offset)
@@ -84,7 +83,8 @@ class RowRejections(Rejections):
         for decision in read_outcomes(record).decisions:
             if decision.outcome == "duplicate" and decision.source is not None:
                 detail = f"the id {decision.id!r} came before; give each row an id of its own, or none"
-                self._count("examples", DUPLICATE_ID, output.partition, decision.source, detail)
+                place = self._place(output.partition, decision.source)
+                self.count("examples", DUPLICATE_ID, place, detail)
 
     def _place(self, partition: int, offset: int) -> Place:
         """Rows are dealt to the partitions in turn, and each has one example and one label there."""
