@@ -46,6 +46,7 @@ NOTHING = {
     "empty.jsonl": "",
     "empty.svm": "",
     "only-comments.svm": "# nothing\n",
+    "no-labels-yet.jsonl": '{"features": ["a", "b"], "label": null}\n' * 3,
     "features.jsonl": '{"features": 3, "label": true}\n' * 3,
 }
 
@@ -133,6 +134,24 @@ def test_a_line_is_the_files_whatever_the_order_and_the_partitions() -> None:
     told = replayed(table(labels), *options)
 
     assert "rejected         1 labels, unknown-label; the first, line 25: " in told.stdout
+
+
+def test_rows_without_a_label_change_no_rate() -> None:
+    """They are no examples that were predicted well: the counts are those of the labelled rows alone."""
+    labelled = [
+        f'{{"features": {{"x": {n % 5}}}, "label": {n % 3}}}'.replace(": 2}", ": -1}") for n in range(60)
+    ]
+    unlabelled = [line.replace('"label": -1', '"label": null') for line in labelled]
+    kept = [line for line in labelled if '"label": -1' not in line]
+    reports = [
+        json.loads(replayed("\n".join(lines), "--json", "--max-invalid=99", name="rows.jsonl").stdout)
+        for lines in (unlabelled, kept)
+    ]
+
+    some, all_of_them = ((one["labelled"], one["mistakes"], one["mistake_rate"]) for one in reports)
+    assert some == all_of_them
+    assert some[0] == 40
+    assert [(one["reason"], one["count"]) for one in reports[0]["rejected"]] == [("missing-label", 20)]
 
 
 def test_private_features_do_not_hide_what_cannot_be_read() -> None:
