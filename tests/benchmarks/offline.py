@@ -55,7 +55,7 @@ def replays(features: int, rows: int, rounds: int) -> str:
     ]
 
     def ours() -> int:
-        reader = JsonRows(Columns(), LabelsSeen("true, false", lambda label: True))
+        reader = JsonRows(Columns(), LabelsSeen("true, false", lambda label: True, typed=True))
         state = replay_rows(reader.rows(TextLines(iter(lines))), PERCEPTRON, 1)
         return sum(ledger.tallies.life.mistakes for ledger in state.ledgers.values())
 

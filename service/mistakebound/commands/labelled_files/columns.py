@@ -94,7 +94,7 @@ def _names(option: str, given: Sequence[str] | None) -> tuple[str, ...]:
     names: list[str] = []
     for text in given or ():
         try:
-            names += next(csv.reader([text], strict=True), [""])
+            names += next(csv.reader([text], strict=True), []) or [""]
         except csv.Error as error:
             raise CommandError(f"{option}: {text!r} is no list of columns: {error}") from None
     return tuple(names)

@@ -124,7 +124,6 @@ def _places(header: list[str], columns: Columns, delimiter: str, line: int) -> _
         name for name in header if name not in (label, record_id) and name not in columns.ignored
     )
     used = (label, *(() if record_id is None else (record_id,)), *features)
-    _once(used, columns)
     for name in used:
         if header.count(name) > 1 and name:
             which = " and ".join(str(at) for at, other in enumerate(header, 1) if other == name)
@@ -133,6 +132,7 @@ def _places(header: list[str], columns: Columns, delimiter: str, line: int) -> _
     if "" in features or (header.count("") > 1 and "" in used):
         remedy = "name it; or --ignore '' leaves it out (a data frame's index, perhaps), --id '' takes it as the id"
         raise wrong_line(line, f"column {header.index('') + 1} has no name", remedy)
+    _once(used, columns)
     at = {name: place for place, name in enumerate(header)}
     return _Places(
         len(header),
@@ -154,7 +154,8 @@ def _once(used: tuple[str, ...], columns: Columns) -> None:
 def _no_label(header: list[str], label: str, delimiter: str, line: int) -> CommandError:
     whole = delimiter.join(header)
     for other, shown in _DELIMITERS.items():
-        if other != delimiter and label in [name.strip('" ') for name in whole.split(other)]:
+        names = [name.strip('" ') for name in whole.split(other)]
+        if other != delimiter and (label in names or (len(header) == 1 < len(names))):
             what = f"the header looks as if its delimiter were {shown}: {whole[:80]!r}"
             return wrong_line(line, what, f"add --delimiter {shown}")
     what = f"the header has no column `{label}`: {_shown(header)}"

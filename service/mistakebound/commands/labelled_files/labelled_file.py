@@ -1,7 +1,7 @@
 """Labelled data in a file (CSV with a header, svmlight, JSON Lines), as rows of a replay that are never all in memory."""
 
 from array import array
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, Protocol
 
 from mistakebound.commands.input_files import Form, InputFile
@@ -74,17 +74,17 @@ def _format(file: InputFile, form: Form, labels: LabelSettings, columns: Columns
     classes = declared(labels)
     shown = ", ".join(encode(one).decode() for one in classes)[:200] or "any text"
     if form == "jsonl":
-        seen = LabelsSeen(shown, _on_the_stream(labels))
+        seen = LabelsSeen(shown, _on_the_stream(labels), typed=True)
         return seen, JsonRows(columns, seen)
     text_labels = TextLabels(classes)
-    seen = LabelsSeen(shown, text_labels.means_a_class)
+    seen = LabelsSeen(shown, text_labels.means_a_class, typed=False)
     if form == "svmlight":
         return seen, SvmlightRows(text_labels, seen)
     delimiter = columns.delimiter or ("\t" if file.name.lower().endswith(".tsv") else ",")
     return seen, CsvRows(columns, delimiter, text_labels, seen)
 
 
-def _on_the_stream(labels: LabelSettings) -> "Any":
+def _on_the_stream(labels: LabelSettings) -> Callable[[Any], bool]:
     """Whether the stream's reader takes a label."""
     reader = InputReader(MessageSettings(), labels)
 

@@ -1,10 +1,10 @@
 """Which labels a file holds, to say which settings declare them."""
 
+import re
 from collections.abc import Callable
 from typing import Any
 
 from mistakebound.config.keys import render_toml
-from mistakebound.core.messages.labels import as_number
 
 MOST = 20
 """More labels than these are hardly classes."""
@@ -14,9 +14,12 @@ _POSITIVE = ("yes", "y", "true", "t", "on", "positive", "pos", "1")
 class LabelsSeen:
     """Shown every label as the file spells it, it knows the different ones, and on which line each came first."""
 
-    def __init__(self, declared: str, is_class: Callable[[Any], bool]) -> None:
-        """`declared` shows the declared classes; `is_class` tells whether a label is one of them."""
-        self._declared, self._is_class = declared, is_class
+    def __init__(self, declared: str, is_class: Callable[[Any], bool], *, typed: bool) -> None:
+        """`declared` shows the declared classes; `is_class` tells whether a label is one of them.
+
+        `typed`: the file tells the text "1" from the number 1.
+        """
+        self._declared, self._is_class, self._typed = declared, is_class, typed
         self._lines: dict[tuple[type, Any], int] = {}
 
     def see(self, label: Any, line: int) -> None:
@@ -31,7 +34,7 @@ class LabelsSeen:
             return None
         label, line = unknown[0]
         said = f"line {line}: the label {_shown(label)} is none of the declared classes, {self._declared}"
-        labels = _as_declared([label for _, label in self._lines])
+        labels = _as_declared([label for _, label in self._lines], typed=self._typed)
         if labels is None:
             return f"{said}; a class is text, an integer, or a truth value"
         if len(labels) == 2:
@@ -47,16 +50,12 @@ class LabelsSeen:
         return f"{said}; labels.positive, labels.negative and labels.classes declare others"
 
 
-def _as_declared(labels: list[Any]) -> list[Any] | None:
+def _as_declared(labels: list[Any], *, typed: bool) -> list[Any] | None:
     """In the form in which settings declare them, the likelier positive one first; None for what no class can be."""
     kinds = set(map(type, labels))
+    if kinds == {str} and not typed and all(re.fullmatch("0|-?[1-9][0-9]*", label) for label in labels):
+        labels, kinds = [int(label) for label in labels], {int}
     if kinds == {str}:
-        whole = [as_number(label) for label in labels]
-        if all(
-            number is not None and str(int(number)) == label
-            for number, label in zip(whole, labels, strict=True)
-        ):
-            return sorted((int(label) for label in labels), reverse=len(labels) == 2)
         return sorted(labels, key=lambda label: (label.lower() not in _POSITIVE, label))
     if kinds == {int}:
         return sorted(labels, reverse=len(labels) == 2)
