@@ -8,7 +8,7 @@ import pytest
 from mistakebound.core.model.fold import Fold
 from mistakebound.core.records import INPUTS
 from mistakebound.core.replay.replay import Row, as_stream, fresh, replay_rows
-from mistakebound.core.reporting.report import Baseline, ModelSummary, report
+from mistakebound.core.reporting.report import ModelSummary, report
 from mistakebound.core.reporting.status import CheckpointStatus, History, PartitionStatus
 from mistakebound.core.step.explain import ExplainedMistake
 from mistakebound.core.step.facts import StepFacts
@@ -23,7 +23,7 @@ from mistakebound.worker.http.notices import duration, notices
 from mistakebound.worker.http.snapshot import EVERY_S, Snapshots
 from mistakebound.worker.metrics.metrics import Metrics
 from tests.worker.support.events import committed, settled
-from tests.worker.support.page_steps import READY, as_json, told_of
+from tests.worker.support.page_steps import READY, told_of
 
 HELD = (PartitionStatus(0, 900, 100, 10, 800, 0, 90.0),)
 
@@ -91,8 +91,9 @@ def test_a_clock_that_was_set_back_loses_nothing() -> None:
 def texts(health: Health = READY, **changed: Any) -> list[tuple[str, str]]:
     """(level, text) of each notice, of a worker of which all is well but for what is `changed`."""
     given: dict[str, Any] = {
-        "report": report([], "perceptron", ModelSummary(0, ())), "bounds": (), "margins": (None, None), "partitions": (), "history": RecentHistory().histories(0),
+        "bounds": (), "margins": (None, None), "partitions": (), "history": RecentHistory().histories(0),
         "checkpoint": None, "started_s": 1_940.0, "now_s": 2_000.0,
+        "report": report([], "perceptron", ModelSummary(0, ())),
     }  # fmt: skip
     return [(each.level, each.text) for each in notices(health, **{**given, **changed})]
 
@@ -165,35 +166,6 @@ def test_a_bound_that_is_exceeded_comes_first() -> None:
     assert found[0][1].startswith("26 updates exceed the Novikoff bound of 25")
     assert found[1][1] == "The worker is restoring."
     assert "no separator has the declared margin 0.2" in found[2][1]
-
-
-def test_a_learner_that_is_worse_than_always_the_majority_is_told_so() -> None:
-    """With both counts, and what to do; before that, nothing is said of it."""
-    found = report([], "perceptron", ModelSummary(0, ()))
-    counted = replace(found, labelled=1_250, mistakes=702, baselines={"majority": Baseline(554, 0.4432)})
-    assert texts(report=counted) == []
-    assert texts(report=replace(counted, worse_than_majority=True)) == [
-        (
-            "warning",
-            "Worse than always the majority: 702 mistakes in 1,250 labels for life, where always predicting the most "
-            "frequent class so far makes 554. Compare learners and settings with mistakebound replay.",
-        )
-    ]
-
-
-def test_the_status_of_a_worker_says_when_it_is_worse_than_always_the_majority() -> None:
-    """A class that comes every third time, and a feature that does not tell it: as JSON has it, and as a notice."""
-    rows = [Row(str(n), {"x": float(n % 5)}, n % 3 == 1) for n in range(150)]
-    told = as_json(told_of(settings_of(), rows))
-    assert told["worse_than_majority"] is True
-    assert [each["text"][:30] for each in told["worker"]["notices"]] == ["Worse than always the majority"]
-    assert told["mistakes"] > told["baselines"]["majority"]["mistakes"] == 50
-
-
-def test_the_status_of_a_worker_without_labels_has_no_rate() -> None:
-    """Null, as `status --json` has it."""
-    told = as_json(told_of(settings_of(), []))
-    assert (told["mistake_rate"], told["baselines"]["majority"]["mistake_rate"]) == (None, None)
 
 
 def test_checkpoints_that_fail_are_told_while_updates_hang_on_them() -> None:

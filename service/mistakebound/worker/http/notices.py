@@ -25,7 +25,6 @@ SILENT_S = 10
 
 def notices(
     health: Health,
-    report: Report,
     bounds: Sequence[Bound],
     margins: tuple[float | None, float | None],
     partitions: Sequence[PartitionStatus],
@@ -33,16 +32,17 @@ def notices(
     checkpoint: CheckpointStatus | None,
     started_s: float,
     now_s: float,
+    report: Report,
 ) -> tuple[Notice, ...]:
     """`margins`: the declared one, and the upper bound on the newest updates. `history`: finest first, of a
     process that began at `started_s`."""
     found = [
         *_health(health),
         *_bounds(bounds, *margins),
-        *_majority(report),
         *islice(_drifts(history, now_s), 1),
         *_labels(partitions, history, started_s, now_s),
         *_checkpoint(checkpoint),
+        *_majority(report),
     ]
     return tuple(sorted(found, key=lambda notice: ("alarm", "warning", "info").index(notice.level)))
 
@@ -67,16 +67,6 @@ def _bounds(bounds: Sequence[Bound], declared: float | None, most: float | None)
             "warning",
             f"The newest updates prove that no separator has the declared margin {declared:.4g}; the largest "
             f"possible is {most:.4g}.",
-        )
-
-
-def _majority(report: Report) -> Iterator[Notice]:
-    if report.worse_than_majority:
-        yield Notice(
-            "warning",
-            f"Worse than always the majority: {report.mistakes:,} mistakes in {report.labelled:,} labels for life, "
-            f"where always predicting the most frequent class so far makes {report.baselines['majority'].mistakes:,}. "
-            "Compare learners and settings with mistakebound replay.",
         )
 
 
@@ -127,6 +117,16 @@ def _checkpoint(checkpoint: CheckpointStatus | None) -> Iterator[Notice]:
         yield Notice(
             "warning",
             f"{checkpoint.failures} checkpoints could not be written; nothing is lost, but a restart takes longer.",
+        )
+
+
+def _majority(report: Report) -> Iterator[Notice]:
+    if report.worse_than_majority:
+        yield Notice(
+            "warning",
+            f"Worse than always the majority: {report.mistakes:,} mistakes in {report.labelled:,} labels for life, "
+            f"where always predicting the most frequent class so far makes {report.baselines['majority'].mistakes:,}. "
+            "Compare learners and settings with mistakebound replay.",
         )
 
 

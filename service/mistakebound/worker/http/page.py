@@ -88,7 +88,6 @@ def status_of(
             **loop,
             notices=notices(
                 health,
-                shown.report,
                 shown.report.bounds,
                 (declared, window),
                 shown.partitions,
@@ -96,6 +95,7 @@ def status_of(
                 checkpoint,
                 snapshots.started_at,
                 now_s,
+                shown.report,
             ),
         ),
     )
