@@ -18,7 +18,7 @@ def render_report(report: Report) -> str:
         ("learner", report.learner),
         ("examples", f"{report.examples} ({examples}; waiting {report.waiting})"),
         ("labels", f"{report.labels['consumed']} ({labels}; parked {report.parked})"),
-        *(("rejected", render_rejected(one)) for one in report.rejected),
+        *(("rejected", text) for text in _render_all_rejected(report)),
         (
             "mistakes",
             f"{report.mistakes} of {report.labelled} labelled, rate {render_rate(report.mistake_rate)}",
@@ -36,6 +36,15 @@ def render_report(report: Report) -> str:
     if model.digest is not None:
         rows.append(("model", f"{model.features} features, sha256 {model.digest}"))
     return render_table(*rows)
+
+
+def _render_all_rejected(report: Report) -> list[str]:
+    """Reason by reason; where only the worker knew the reasons, how many, and where they are kept."""
+    if report.rejected:
+        return [render_rejected(one) for one in report.rejected]
+    counts = {"examples": report.example_outcomes["invalid"], "labels": report.labels["invalid"]}
+    found = " and ".join(f"{count} {stream}" for stream, count in counts.items() if count)
+    return [f"{found}; see mistakebound tail dead-letters"] if found else []
 
 
 def render_rejected(one: Rejected) -> str:
