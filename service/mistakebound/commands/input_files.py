@@ -29,6 +29,8 @@ _ENDINGS: dict[str, Form] = {
     ".jsonl": "jsonl",
     ".ndjson": "jsonl",
 }
+_FIRST_BLOCK_BYTES = 4_096
+"""Small, for where only one line is wanted; later blocks are twice as large, up to the next number."""
 _BLOCK_BYTES = 262_144
 LINE_BYTES = 16_777_216
 """Longer lines are refused: no record on a log is that large, but a file that is no text may have such a line."""
@@ -77,18 +79,23 @@ class InputFile:
 
     def lines(self, offset: int = 0) -> Iterator[bytes]:
         """The lines from a byte on, each with its end: LF, CR LF, or CR as old spreadsheets write it."""
-        place, rest = self._start + offset, b""
-        while block := self._read(place, _BLOCK_BYTES):
+        place, size, held, length = self._start + offset, _FIRST_BLOCK_BYTES, [b""], 0
+        while block := self._read(place, size):
             place += len(block)
-            whole = (rest + block).splitlines(keepends=True)
+            size = min(2 * size, _BLOCK_BYTES)
+            length += len(block)
             # The last line may go on, and a CR at the end may be half of a CR LF.
-            rest = b"" if whole[-1].endswith(b"\n") else whole.pop()
-            yield from whole
-            if len(rest) > LINE_BYTES:
-                raise CommandError(
-                    f"{self.name} has a line of more than {LINE_BYTES} bytes; is it the text file you meant?"
-                )
-        if rest:
+            if b"\n" in block or b"\r" in block or held[-1].endswith(b"\r"):
+                whole = b"".join((*held, block)).splitlines(keepends=True)
+                held = [b"" if whole[-1].endswith(b"\n") else whole.pop()]
+                length = len(held[0])
+                yield from whole
+            else:
+                held.append(block)
+            if length > LINE_BYTES:
+                what = f"has a line of more than {LINE_BYTES} bytes; is it the text file you meant?"
+                raise CommandError(f"{self.name} {what}")
+        if rest := b"".join(held):
             yield rest
 
     def _read(self, place: int, size: int) -> bytes:

@@ -43,6 +43,19 @@ def test_rows_are_dealt_to_the_partitions_in_turn_with_growing_offsets_and_times
     assert json.loads(stream[1].value or b"") == {"id": "0", "label": True}
 
 
+def test_a_step_of_labelled_data_is_bounded_by_bytes_too() -> None:
+    """Rows may be large: what a step holds at once, and writes, is not larger for that."""
+    large = [Row(str(n), Raw(b'{"x": 1' + b" " * 300_000 + b"}"), n % 2 == 0) for n in range(40)]
+    sizes: list[int] = []
+
+    def see(done: Step) -> None:
+        sizes.append(sum(len(output.value or b"") for output in done.transaction.outputs))
+
+    state = replay_rows(large, Settings(), 1, taken=see)
+    assert report_of(state).labelled == 40
+    assert max(sizes) < 4_000_000  # of 12,000,000 bytes and more in all
+
+
 @pytest.mark.parametrize("delay", [0, 1, 2, 59, 60, 1000])
 def test_so_many_examples_are_outstanding_when_one_is_predicted(delay: int) -> None:
     """The tail is flushed: every row is labelled in the end."""

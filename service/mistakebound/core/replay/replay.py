@@ -23,6 +23,8 @@ from mistakebound.settings import Settings
 EVERYTHING = 2**62
 LONGEST_RUN = 4_096
 """Records of labelled data in one step: more would not be faster, only larger."""
+LARGEST_RUN_BYTES = 1_048_576
+"""A step ends after this many, too, so that rows may be large and memory small."""
 
 
 class Row(NamedTuple):
@@ -102,9 +104,20 @@ def _runs(stream: Iterable[Record], longest: int) -> Iterator[list[Record]]:
     """
     done = 0
     for _, same in groupby(stream, attrgetter("partition")):
-        while run := list(islice(same, min(longest, max(2, done)))):
+        while run := _take(same, min(longest, max(2, done))):
             done += len(run)
             yield run
+
+
+def _take(stream: Iterator[Record], most: int) -> list[Record]:
+    run: list[Record] = []
+    size = 0
+    for record in islice(stream, most):
+        run.append(record)
+        size += len(record.value or b"")
+        if size >= LARGEST_RUN_BYTES:
+            break
+    return run
 
 
 def in_turn(number: int, key: bytes, partitions: int) -> int:  # noqa: ARG001 - one way to place a row
