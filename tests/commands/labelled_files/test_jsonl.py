@@ -97,7 +97,5 @@ def test_a_byte_order_mark_is_no_part_of_the_file() -> None:
     ok("record", "day.jsonl")
     Path("rows.jsonl").write_bytes(b"\xef\xbb\xbf" + Path("day.jsonl").read_bytes())
     told = run("replay", "rows.jsonl", "-q", log=None)
-    assert (told.exit_code, told.stderr) == (
-        3,
-        "no label could be applied, so nothing was judged: there is no example\n",
-    )
+    assert told.exit_code == 3
+    assert "nothing was judged: there is no example\n" in told.stderr
