@@ -10,6 +10,7 @@ from typing import Any
 from mistakebound.config.checks import require_learner
 from mistakebound.config.load import load_arguments
 from mistakebound.core.replay.recording import begin
+from mistakebound.core.replay.rejections import Rejections
 from mistakebound.core.replay.replay import replay_records, report_of
 from mistakebound.core.reporting.report import Report
 from mistakebound.settings import Settings
@@ -28,7 +29,8 @@ def load_settings(file: str | Path | None = None, **overrides: Mapping[str, Any]
 def replay(recording: str | Path | Iterable[bytes], settings: Settings | None = None) -> Report:
     """The worker's report on a recording: a path, or its lines as bytes. Without `settings`, the defaults are used.
 
-    The same recording with the same settings gives an equal report. Raises RecordingError, naming the line,
+    The same recording with the same settings gives an equal report. What could not be read is in its `rejected`, as
+    a worker would have made dead letters of it; where nothing was judged, its rates are None. Raises RecordingError, naming the line,
     where it is not a recording; ConfigurationError for settings with which the learner cannot run on its
     partitions; OSError when the file cannot be read.
     """
@@ -38,4 +40,6 @@ def replay(recording: str | Path | Iterable[bytes], settings: Settings | None = 
     settings = settings or Settings()
     header, records = begin(recording)
     require_learner(settings, header.partitions)
-    return report_of(replay_records(records, settings, header.partitions))
+    rejections = Rejections()
+    state = replay_records(records, settings, header.partitions, taken=rejections.see)
+    return report_of(state, rejections.found())

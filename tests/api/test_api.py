@@ -134,6 +134,23 @@ def test_settings_decide_how_is_learned() -> None:
     assert replay(lines, load_settings(learner={"kind": "winnow"})).learner == "winnow"
 
 
+def test_what_could_not_be_read_is_in_the_report() -> None:
+    """Reasons with their counts, and the first one's place; typed, as everything is."""
+    bad = [row._replace(label="?") if number in (3, 5) else row for number, row in enumerate(rows(50))]
+    (one,) = replay(recording_of(bad)).rejected
+
+    assert (one.stream, one.reason, one.count) == ("labels", "unknown-label", 2)
+    assert (one.first.partition, one.first.offset, one.first.line) == (0, 3, None)
+    assert one.detail.startswith('label is "?"; known: true, false')
+
+
+def test_a_recording_of_which_nothing_is_judged_has_no_rate() -> None:
+    """None, so that a test that compares it fails, and a type checker says so beforehand."""
+    found = replay([encode_header(1)])
+
+    assert (found.labelled, found.mistake_rate, found.baselines["majority"].mistake_rate) == (0, None, None)
+
+
 def test_a_line_that_is_no_record_is_told_by_its_number() -> None:
     """RecordingError, a public name."""
     with pytest.raises(RecordingError, match="line 2"):

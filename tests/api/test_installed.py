@@ -33,6 +33,14 @@ def test_a_day_is_learned_with_few_mistakes() -> None:
     assert report == replay((FOLDER / "day.jsonl").read_bytes().splitlines(keepends=True), settings)
     assert report.mistakes < report.baselines["majority"].mistakes
     assert all(bound.holds for bound in report.bounds)
+    rate: float | None = report.mistake_rate
+    assert rate is not None and rate < 0.2
+    first: list[tuple[str, int, int | None]] = [
+        (one.reason, one.count, one.first.offset) for one in report.rejected
+    ]
+    assert first == []
+    worse: bool = report.worse_than_majority
+    assert not worse
 
 
 def test_what_is_wrong_is_told() -> None:
@@ -115,9 +123,11 @@ def test_a_users_test_is_typed(installed: Installed, users: Path) -> None:
     right = installed.run(users, "python", *arguments, "test_learning.py")
     (users / "test_wrong.py").write_text(
         "import mistakebound\n\nmistakebound.load_setings()\nmistakebound.replay(3)\n"
+        "assert mistakebound.replay('day.jsonl').mistake_rate < 0.2\n"
     )
     wrong = installed.run(users, "python", *arguments, "test_wrong.py")
 
     assert right.returncode == 0, right.stdout + right.stderr
     assert 'Module has no attribute "load_setings"' in wrong.stdout
+    assert 'Unsupported operand types for > ("float" and "None")' in wrong.stdout
     assert 'Argument 1 to "replay" has incompatible type "int"' in wrong.stdout

@@ -263,6 +263,13 @@ def test_seeds_that_always_fail_leave_the_log_as_it_was(settings: Settings) -> N
 # --- the command ----------------------------------------------------------------------------------------
 
 
+ODD = (
+    '{"id": "1", "features": {"a": 1}, "label": true}\n'
+    '{"id": "2", "features": {"a": [1]}, "label": true}\n'
+    '{"id": "3", "features": {"a": 1}, "label": "what"}\n'
+)
+
+
 def _csv() -> None:
     lines = ["id,a,b,label", *(f"s{n},{n % 3 - 1},{n % 2},{str(n % 3 > 1).lower()}" for n in range(20))]
     Path("warm.csv").write_text("\n".join(lines) + "\n")
@@ -294,15 +301,57 @@ def test_a_recordings_judged_examples_are_seeds_too(settings: Settings) -> None:
 
 
 def test_rows_that_cannot_be_read_are_left_out_and_counted(settings: Settings) -> None:
-    """As the stream would."""
-    Path("odd.jsonl").write_text(
-        '{"id": "1", "features": {"a": 1}, "label": true}\n'
-        '{"id": "2", "features": {"a": [1]}, "label": true}\n'
-        '{"id": "3", "features": {"a": 1}, "label": "what"}\n'
-    )
+    """As the stream would, with reasons and lines, if as many are allowed."""
+    Path("odd.jsonl").write_text(ODD)
     with opened(settings):
-        told = ok("seed", "odd.jsonl", *flags(settings), log=None).stdout
-    assert told == "1 seeds (by partition: 1) from 1 labelled examples; 2 could not be used\n"
+        told = ok("seed", "odd.jsonl", "--max-invalid=2", *flags(settings), log=None).stdout
+    first, *reasons = told.splitlines()
+    assert first == "1 seeds (by partition: 1) from 1 labelled examples; 2 could not be used"
+    assert [line.split(": ")[1] for line in reasons] == [
+        "1 examples, bad-features; the first, line 2",
+        "1 labels, unknown-label; the first, line 3",
+    ]
+
+
+@pytest.mark.parametrize("dry", [(), ("--dry-run",)])
+@pytest.mark.parametrize(
+    ("content", "allowed", "told"),
+    [
+        (ODD, (), "2 records were rejected"),
+        (ODD, ("--max-invalid=1",), "2 records were rejected"),
+        (ODD.replace("true", '"maybe"'), ("--max-invalid=9",), "no label could be applied"),
+        ("", (), "no label could be applied"),
+    ],
+)
+def test_a_file_that_cannot_be_learned_from_is_refused_before_anything_is_written(
+    settings: Settings, content: str, allowed: tuple[str, ...], told: str, dry: tuple[str, ...]
+) -> None:
+    """Exit 3, with the plan printed, and the log as it was."""
+    Path("odd.jsonl").write_text(content)
+    with opened(settings, 2) as log:
+        before = everything(log)
+        result = run("seed", "odd.jsonl", "--json", *allowed, *dry, *flags(settings), log=None)
+        assert everything(log) == before
+    assert result.exit_code == 3
+    assert told in result.stderr
+    assert "nothing was written" in result.stderr
+    assert json.loads(result.stdout)["executed"] is False
+
+
+def test_a_recording_without_a_judged_example_is_refused(settings: Settings) -> None:
+    """Its dead letters are told, and allowed unless they are limited."""
+    good, bad = rows(3), [row._replace(id="x" + row.id, label="?") for row in rows(2)]
+    for name, given in (("some", [*good, *bad]), ("none", bad)):
+        lines = [encode(record) for record in as_stream(given, settings, 1, 0)]
+        Path(f"{name}.jsonl").write_bytes(encode_header(1) + b"".join(lines))
+    with opened(settings, 2) as log:
+        before = everything(log)
+        none = run("seed", "none.jsonl", *flags(settings), log=None)
+        limited = run("seed", "some.jsonl", "--max-invalid=1", *flags(settings), log=None)
+        assert everything(log) == before
+        some = ok("seed", "some.jsonl", *flags(settings), log=None)
+    assert (none.exit_code, limited.exit_code) == (3, 3)
+    assert "rejected: 2 labels, unknown-label; the first, labels-0 offset 3: " in some.stdout
 
 
 def test_a_log_of_other_settings_is_refused_by_the_command(settings: Settings) -> None:

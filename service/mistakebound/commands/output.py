@@ -16,6 +16,11 @@ def print_json(value: Any) -> None:
     print(json.dumps(value, indent=2, ensure_ascii=False))
 
 
+def render_rate(rate: float | None) -> str:
+    """Four decimals; a dash where nothing was counted."""
+    return "-" if rate is None else f"{rate:.4f}"
+
+
 def render_table(*rows: Sequence[Any]) -> str:
     """Columns as wide as their content, two spaces apart; the last is never padded."""
     cells = [[str(cell) for cell in row] for row in rows]

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable
 
+from mistakebound.commands.output import render_rate
 from mistakebound.core.ledger.ledger import Ledger
 from mistakebound.core.reporting.report import Report, rate
 
@@ -36,7 +37,7 @@ class Progress:
         before_labelled, before_mistakes = self._last or (0, 0)
         since = rate(mistakes - before_mistakes, labelled - before_labelled)
         rates = (since, rate(mistakes, labelled), rate(majority, labelled))
-        cells = (str(examples), str(labelled), str(mistakes), *(f"{each:.4f}" for each in rates))
+        cells = (str(examples), str(labelled), str(mistakes), *map(render_rate, rates))
         self._write("  ".join(cell.rjust(len(head)) for cell, head in zip(cells, HEADS, strict=True)))
         self._last = (labelled, mistakes)
         while self._next <= labelled:

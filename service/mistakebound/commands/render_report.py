@@ -2,8 +2,8 @@
 
 from collections.abc import Mapping
 
-from mistakebound.commands.output import render_table
-from mistakebound.core.reporting.report import Report
+from mistakebound.commands.output import render_rate, render_table
+from mistakebound.core.reporting.report import Rejected, Report
 from mistakebound.core.theorems.claims import Bound
 
 
@@ -13,12 +13,17 @@ def render_report(report: Report) -> str:
     labels = _render_counts({name: count for name, count in report.labels.items() if name != "consumed"})
     examples = _render_counts(report.example_outcomes)
     by_partition = ", ".join(map(str, model.updates))
+    worse = ": the learner is worse than always the majority" if report.worse_than_majority else ""
     rows = [
         ("learner", report.learner),
         ("examples", f"{report.examples} ({examples}; waiting {report.waiting})"),
         ("labels", f"{report.labels['consumed']} ({labels}; parked {report.parked})"),
-        ("mistakes", f"{report.mistakes} of {report.labelled} labelled, rate {report.mistake_rate:.4f}"),
-        ("always majority", f"{majority.mistakes}, rate {majority.mistake_rate:.4f}"),
+        *(("rejected", text) for text in _render_all_rejected(report)),
+        (
+            "mistakes",
+            f"{report.mistakes} of {report.labelled} labelled, rate {render_rate(report.mistake_rate)}",
+        ),
+        ("always majority", f"{majority.mistakes}, rate {render_rate(majority.mistake_rate)}{worse}"),
         ("updates", f"{report.updates} (epoch {model.epoch}, by partition: {by_partition})"),
     ]
     if model.window is not None:
@@ -31,6 +36,27 @@ def render_report(report: Report) -> str:
     if model.digest is not None:
         rows.append(("model", f"{model.features} features, sha256 {model.digest}"))
     return render_table(*rows)
+
+
+def _render_all_rejected(report: Report) -> list[str]:
+    """Reason by reason; where only the worker knew the reasons, how many, and where they are kept."""
+    if report.rejected:
+        return [render_rejected(one) for one in report.rejected]
+    counts = {"examples": report.example_outcomes["invalid"], "labels": report.labels["invalid"]}
+    found = " and ".join(f"{count} {stream}" for stream, count in counts.items() if count)
+    return [f"{found}; see mistakebound tail dead-letters"] if found else []
+
+
+def render_rejected(one: Rejected) -> str:
+    """How many for which reason, where the first is, and what is wrong with it."""
+    return f"{one.count} {one.stream}, {one.reason}; the first{_render_place(one)}: {one.detail}"
+
+
+def _render_place(one: Rejected) -> str:
+    place = one.first
+    if place.line is not None:
+        return f", line {place.line}"
+    return "" if place.offset is None else f", {one.stream}-{place.partition} offset {place.offset}"
 
 
 def _render_bound(bound: Bound) -> str:

@@ -14,6 +14,7 @@ from mistakebound.commands.labelled_files.columns import (
     given_columns,
 )
 from mistakebound.commands.options import Config, DryRun, Json, LogUrl, Sets, WaitS, open_log, read_settings
+from mistakebound.commands.unusable import MaxInvalid
 
 
 def seed(
@@ -24,6 +25,7 @@ def seed(
     features: FeatureColumns = None,
     ignore: IgnoredColumns = None,
     delimiter: Delimiter = None,
+    max_invalid: MaxInvalid = None,
     dry_run: DryRun = False,
     wait: WaitS = 60.0,
     config: Config = None,
@@ -34,36 +36,61 @@ def seed(
     """Learn from a file before the stream: the updates are marked as seeds, and never count as mistakes.
 
     They form an epoch of their own, on which the next one is based; what was learned before stays. Stop all
-    workers first. No theorem holds for a model that started warm.
+    workers first. No theorem holds for a model that started warm. Where nothing can be learned from, or too much is
+    rejected, nothing is written and the exit code is 3.
     """
+    from dataclasses import asdict
+
     from mistakebound.commands.data_files import labelled_rows, read_as
+    from mistakebound.commands.errors import CommandError
     from mistakebound.commands.output import print_json, print_message
     from mistakebound.commands.recordings import RecordingFile
+    from mistakebound.commands.render_report import render_rejected
+    from mistakebound.commands.unusable import reasons_against
     from mistakebound.config.checks import require_for_run, require_learner
+    from mistakebound.core.replay.rejections import Rejections
+    from mistakebound.exit_codes import ExitCode
     from mistakebound.worker.epochs import seeding
     from mistakebound.worker.epochs.reset import must_not_be_lost
 
     settings = read_settings(config, sets, log)
     require_for_run(settings)
     columns = given_columns(label, record_id, features, ignore, delimiter)
+    of_recording = Rejections()
     with open_input_file(file) as opened, open_log(settings) as reached:
         data = read_as(opened, form, columns, settings)
         require_learner(settings, reached.partitions)
         must_not_be_lost(reached, settings, reached.group_positions())
-        plan = seeding.planned(reached, settings, labelled_rows(data, settings))
-        if not isinstance(data, RecordingFile) and (advice := data.advice()) is not None:
-            print_message(advice)
+        plan = seeding.planned(reached, settings, labelled_rows(data, settings, of_recording.see))
+        recording = isinstance(data, RecordingFile)
+        advice = None if isinstance(data, RecordingFile) else data.advice()
         counts = [len(updates) for updates in plan.updates]
-        if not dry_run:
+        rejected = (*of_recording.found(), *plan.rejected)
+        examples = plan.labelled + plan.unread
+        counted = examples, plan.labelled, rejected
+        refused = list(reasons_against(*counted, max_invalid, recording=recording))
+        executed = not dry_run and not refused
+        if executed:
             seeding.execute(reached, settings, plan, wait)
     if json:
         found = {"labelled": plan.labelled, "unread": plan.unread, "seeds": counts}
-        print_json({**found, "epoch": plan.begins.epoch, "executed": not dry_run})
+        told = {
+            "epoch": plan.begins.epoch,
+            "executed": executed,
+            "rejected": [asdict(one) for one in rejected],
+        }
+        print_json({**found, **told})
     else:
         print(
             f"{sum(counts)} seeds (by partition: {', '.join(map(str, counts))}) from {plan.labelled} labelled examples; "
             f"{plan.unread} could not be used"
         )
+        for one in rejected:
+            print(f"rejected: {render_rejected(one)}")
+    if advice is not None:
+        print_message(advice)
+    if refused:
+        raise CommandError("\n".join([*refused, "nothing was written"]), ExitCode.CHECK_FAILED)
     print_message(
         f"nothing was changed: --dry-run; epoch {plan.begins.epoch} would go on from them"
         if dry_run

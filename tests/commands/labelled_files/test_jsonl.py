@@ -15,7 +15,7 @@ def write(*lines: str) -> None:
 
 def replayed(*arguments: str) -> dict[str, Any]:
     report: dict[str, Any] = json.loads(
-        ok("replay", "rows.jsonl", "-q", "--json", *arguments, log=None).stdout
+        ok("replay", "rows.jsonl", "-q", "--json", "--max-invalid=9", *arguments, log=None).stdout
     )
     return report
 
@@ -96,4 +96,6 @@ def test_a_byte_order_mark_is_no_part_of_the_file() -> None:
     ok("topics", "create")
     ok("record", "day.jsonl")
     Path("rows.jsonl").write_bytes(b"\xef\xbb\xbf" + Path("day.jsonl").read_bytes())
-    assert replayed()["examples"] == 0
+    told = run("replay", "rows.jsonl", "-q", log=None)
+    assert told.exit_code == 3
+    assert "nothing was judged: there is no example\n" in told.stderr

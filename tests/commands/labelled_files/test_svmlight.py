@@ -43,5 +43,5 @@ def test_a_line_without_a_label_is_refused() -> None:
 def test_a_number_beyond_float64_is_an_invalid_example() -> None:
     """As on the stream; an index 0, a name and a query id are read."""
     Path("rows.svm").write_text("+1 qid:3 0:1 name:2\n\n# nothing\n-1 1:1e400\n")
-    report = json.loads(ok("replay", "rows.svm", "--json", "-q", log=None).stdout)
+    report = json.loads(ok("replay", "rows.svm", "--json", "-q", "--max-invalid=1", log=None).stdout)
     assert (report["labelled"], report["example_outcomes"]["invalid"]) == (1, 1)

@@ -98,11 +98,11 @@ def test_any_feature_name_can_be_printed_and_read_again() -> None:
     name = 'a "b".c=\\ \t\x7fé'
     lines = [json.dumps({"features": {name: value}, "label": True}) for value in (1, 2, [1])]
     Path("odd.jsonl").write_text("\n".join(lines) + "\n")
-    told = ok("replay", "odd.jsonl", "--fit-scale", log=None)
+    told = ok("replay", "odd.jsonl", "--fit-scale", "--max-invalid=1", log=None)
     Path("scale.toml").write_text(told.stdout)
 
     assert load(Path("scale.toml"), [], None, {}).settings.features.scale == {name: (1.5, 0.5)}
-    assert "1 examples could not be read" in told.stderr
+    assert "left out: 1 examples, bad-features; the first, line 3: " in told.stderr
 
 
 def test_a_recording_can_be_fitted_too() -> None:
@@ -180,7 +180,8 @@ def test_features_of_a_line_are_read_by_the_step_as_the_workers_are() -> None:
     """What it cannot take ends as an invalid example, and is no fault of the file."""
     lines = ['{"features": {"a": 1e999}, "label": true}', '{"id": 7, "features": {"a": 1}, "label": true}']
     Path("rows.jsonl").write_text("\n".join(lines))
-    report = json.loads(ok("replay", "rows.jsonl", "--json", log=None).stdout)
+    report = json.loads(ok("replay", "rows.jsonl", "--json", "--max-invalid=1", log=None).stdout)
 
     assert (report["examples"], report["labelled"]) == (2, 1)
     assert report["example_outcomes"]["invalid"] == 1
+    assert report["rejected"][0]["first"]["line"] == 1

@@ -144,10 +144,10 @@ def test_regret_is_the_learners_loss_less_the_best_separators() -> None:
 
 
 def test_without_examples_there_is_nothing_to_compare() -> None:
-    """All sums are 0, and the separator is missing for a reason."""
+    """All sums are 0, no rule has a rate, and the separator is missing for a reason."""
     found = compare([])
 
-    assert (found.learner.mistakes, found.majority.mistake_rate, found.regret) == (0, 0.0, None)
+    assert (found.learner.mistakes, found.majority.mistake_rate, found.regret) == (0, None, None)
     assert found.separator_missing == "there is no labelled example"
 
 

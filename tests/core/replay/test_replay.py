@@ -266,10 +266,10 @@ def test_the_majority_baseline_is_right_by_hand() -> None:
     assert report_of(replay_rows(stream, Settings(), 1)).baselines["majority"].mistakes == 3
 
 
-def test_a_report_of_nothing_has_rates_of_zero() -> None:
-    """Zero is not divided by zero."""
+def test_a_report_of_nothing_has_no_rates() -> None:
+    """Zero is not divided by zero, and 0 would be the best rate there is."""
     found = report_of(replay_rows([], Settings(), 3))
-    assert (found.examples, found.mistake_rate, found.baselines["majority"].mistake_rate) == (0, 0.0, 0.0)
+    assert (found.examples, found.mistake_rate, found.baselines["majority"].mistake_rate) == (0, None, None)
     assert found.model.updates == (0, 0, 0)
     assert found.model.features == 0
 

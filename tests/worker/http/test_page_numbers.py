@@ -8,6 +8,7 @@ import pytest
 from mistakebound.core.model.fold import Fold
 from mistakebound.core.records import INPUTS
 from mistakebound.core.replay.replay import Row, as_stream, fresh, replay_rows
+from mistakebound.core.reporting.report import ModelSummary, report
 from mistakebound.core.reporting.status import CheckpointStatus, History, PartitionStatus
 from mistakebound.core.step.explain import ExplainedMistake
 from mistakebound.core.step.facts import StepFacts
@@ -92,6 +93,7 @@ def texts(health: Health = READY, **changed: Any) -> list[tuple[str, str]]:
     given: dict[str, Any] = {
         "bounds": (), "margins": (None, None), "partitions": (), "history": RecentHistory().histories(0),
         "checkpoint": None, "started_s": 1_940.0, "now_s": 2_000.0,
+        "report": report([], "perceptron", ModelSummary(0, ())),
     }  # fmt: skip
     return [(each.level, each.text) for each in notices(health, **{**given, **changed})]
 

@@ -44,4 +44,4 @@ def told_of(settings: Settings, rows: Iterable[Row], *, explain: int = MOST_TERM
 
 def as_json(status: Status) -> Any:
     """As `/api/status` answers it."""
-    return json.loads(msgspec.json.encode(status))
+    return json.loads(msgspec.json.encode(status.as_dict()))

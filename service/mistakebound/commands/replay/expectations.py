@@ -16,6 +16,8 @@ _OPERATORS: Mapping[str, Callable[[Any, Any], bool]] = {
     "<": operator.lt,
     ">": operator.gt,
 }
+_ABSENT = object()
+"""What a name leads to that no report has; null is what a report does not know."""
 _FORM = re.compile(r"^\s*([a-z_][a-z_.]*)\s*(<=|>=|==|!=|<|>)\s*(-?[0-9.]+(?:e-?[0-9]+)?)\s*$")
 
 
@@ -38,7 +40,14 @@ class Expectation:
         """What is wrong, or None. Raises CommandError for a name that no report has."""
         found: Any = report.as_dict()
         for part in self._path.split("."):
-            found = found.get(part) if isinstance(found, Mapping) else None
+            found = found.get(part, _ABSENT) if isinstance(found, Mapping) else _ABSENT
+            if found is None:
+                break
+        if found is None and part == "comparators":
+            raise CommandError(f"--expect: {self.text!r} is about other rules; add --compare")
+        if found is None:
+            why = "the report does not know it" if report.labelled else "nothing was judged"
+            return f"expected {self.text}, found null: {why}"
         if isinstance(found, bool) or not isinstance(found, int | float):
             raise CommandError(
                 f"--expect: the report has no number {self._path!r}; --report - prints what it has"

@@ -1,6 +1,6 @@
 """How the passes over labelled data ended, and other rules beside the learner, for people."""
 
-from mistakebound.commands.output import render_table
+from mistakebound.commands.output import render_rate, render_table
 from mistakebound.core.replay.comparators import Comparison
 from mistakebound.core.replay.comparators.losses import Losses
 from mistakebound.core.reporting.report import Report
@@ -34,14 +34,16 @@ def render_comparison(found: Comparison, learner: str) -> str:
 
 def _row(name: str, losses: Losses) -> tuple[str, ...]:
     sums = (losses.hinge, losses.squared, losses.log)
-    return name, str(losses.mistakes), f"{losses.mistake_rate:.4f}", *(f"{value:.6g}" for value in sums)
+    return name, str(losses.mistakes), render_rate(losses.mistake_rate), *(f"{value:.6g}" for value in sums)
 
 
 def render_passes(report: Report, *, shuffled: bool) -> str:
     """One line: converged, in a loop, or neither yet."""
     count = len(report.passes)
     counts = ", ".join(str(one.updates) for one in report.passes[:20]) + (", ..." if count > 20 else "")
-    if report.converged:
+    if not report.labelled:
+        end = "nothing was judged"
+    elif report.converged:
         end = "converged: the last pass needed no update"
     elif report.passes and report.passes[-1].updates == 0:
         end = "the last pass needed no update, yet made mistakes: no hypothesis within its reach agrees with the labels"

@@ -16,6 +16,7 @@ from mistakebound.commands.labelled_files.columns import (
     given_columns,
 )
 from mistakebound.commands.options import Config, Json, LogUrl, Sets, read_settings
+from mistakebound.commands.unusable import MaxInvalid
 from mistakebound.exit_codes import ExitCode
 
 
@@ -52,6 +53,7 @@ def replay(
         list[str] | None,
         Option("--expect", metavar="EXPR", help="Such as 'mistakes <= 200'; exit 3 if not; repeatable."),
     ] = None,
+    max_invalid: MaxInvalid = None,
     compare: Annotated[
         bool, Option("--compare", help="Also print how other rules do on the same data; two classes only.")
     ] = False,
@@ -63,7 +65,8 @@ def replay(
 ) -> None:
     """Learn from a file as the worker would, and print the result.
 
-    The same file with the same settings gives the same report, byte for byte.
+    The same file with the same settings gives the same report, byte for byte. Where nothing was judged, or too much
+    was rejected, the result is printed and the exit code is 3.
     """
     import sys
 
@@ -76,6 +79,7 @@ def replay(
     from mistakebound.commands.replay.expectations import Expectation
     from mistakebound.commands.replay.render import render_comparison, render_passes
     from mistakebound.commands.replay.replay_file import Wanted, replay_file
+    from mistakebound.commands.unusable import reasons_against
 
     settings = read_settings(config, sets, log)
     expectations = [Expectation(text) for text in expect or ()]
@@ -87,9 +91,10 @@ def replay(
     with open_input_file(file) as opened:
         data = read_as(opened, form, columns, settings)
         if fit_scale:
-            print(scale.fit_scale(data, settings), end="")
+            scale.print_scale(data, settings, max_invalid)
             return
         found, comparison = replay_file(data, settings, wanted, watching, compare=comparing)
+    recording = isinstance(data, RecordingFile)
     advice = None if isinstance(data, RecordingFile) else data.advice()
     if not quiet:
         progress.finish(found)
@@ -110,5 +115,8 @@ def replay(
             Path(report).write_bytes(found.to_json())
         except OSError as error:
             raise CommandError(f"--report: {report} cannot be written: {error.strerror}") from None
-    if failures := [text for one in expectations if (text := one.failure(found)) is not None]:
+    counts = found.examples, found.labelled, found.rejected
+    failures = list(reasons_against(*counts, max_invalid, recording=recording))
+    failures += [text for one in expectations if (text := one.failure(found)) is not None]
+    if failures:
         raise CommandError("\n".join(failures), ExitCode.CHECK_FAILED)

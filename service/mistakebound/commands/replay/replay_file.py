@@ -14,9 +14,11 @@ from mistakebound.core.replay import comparators
 from mistakebound.core.replay.applied import Applied
 from mistakebound.core.replay.passes import replay_passes
 from mistakebound.core.replay.private_features import WithPrivateFeatures
+from mistakebound.core.replay.rejections import Rejections
 from mistakebound.core.replay.replay import replay_records, report_of
 from mistakebound.core.reporting.report import Report
 from mistakebound.core.step.state import State
+from mistakebound.core.step.step import Step
 from mistakebound.settings import Settings
 
 
@@ -58,7 +60,15 @@ def replay_file(
             raise CommandError(f"{given}: for labelled data only; a recording has its own order and delays")
         header, records = data.begin()
         require_learner(settings, header.partitions)
-        report = report_of(replay_records(records, settings, header.partitions, progress, taken))
+        rejections = Rejections()
+
+        def see(step: Step) -> None:
+            rejections.see(step)
+            if taken is not None:
+                taken(step)
+
+        state = replay_records(records, settings, header.partitions, progress, see)
+        report = report_of(state, rejections.found())
     else:
         done = replay_passes(
             WithPrivateFeatures(data) if wanted.add_a_feature else data,
@@ -70,7 +80,7 @@ def replay_file(
             progress=progress,
             taken=taken,
         )
-        report = report_of(done.state)
+        report = report_of(done.state, done.rejected)
         if wanted.epochs > 1 or wanted.shuffle:
             report = replace(report, passes=done.passes, converged=done.converged, cycle=done.cycle)
     if applied is None:

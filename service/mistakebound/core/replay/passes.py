@@ -12,8 +12,9 @@ from typing import NamedTuple, Protocol
 import numpy as np
 
 from mistakebound.core.ledger.ledger import Ledger
+from mistakebound.core.replay.rejections import RowRejections
 from mistakebound.core.replay.replay import Row, fresh, replay_rows
-from mistakebound.core.reporting.report import Pass
+from mistakebound.core.reporting.report import Pass, Rejected
 from mistakebound.core.step.state import State
 from mistakebound.core.step.step import Step
 from mistakebound.settings import Settings
@@ -35,9 +36,12 @@ class Passes(NamedTuple):
     state: State
     """Tallies are of all passes together; waiting and remembered ids are of the last one."""
     passes: tuple[Pass, ...]
-    converged: bool
+    converged: bool | None
+    """None where no label could be applied: nothing was seen that could be agreed with."""
     cycle: tuple[int, int] | None
     """(earlier, later) pass after which theta was the same; 0 is before the first."""
+    rejected: tuple[Rejected, ...]
+    """What the first pass could not use; the others are of the same rows."""
 
 
 def replay_passes(
@@ -60,18 +64,29 @@ def replay_passes(
     done: list[Pass] = []
     seen = {state.model.digest(): 0}
     cycle: tuple[int, int] | None = None
-    converged = False
+    converged: bool | None = False
+    rejections = RowRejections(partitions)
+
+    def first_pass(step: Step) -> None:
+        rejections.see(step)
+        if taken is not None:
+            taken(step)
+
     while len(done) < most:
         if done:
             _forget(state)
         order = rows if generator is None else (rows[int(n)] for n in generator.permutation(len(rows)))
         before = _counted(state)
-        replay_rows(order, settings, partitions, delay, progress, taken if not done else None, state)
+        if done:
+            replay_rows(order, settings, partitions, delay, progress, state=state)
+        else:
+            numbered = rejections.numbered(order)
+            replay_rows(numbered, settings, partitions, delay, progress, first_pass, state)
         after = _counted(state)
         done.append(Pass(after.mistakes - before.mistakes, after.updates - before.updates))
         if done[-1].updates == 0:
             # The averaged kinds err with another vector than the one that needs no update.
-            converged = done[-1].mistakes == 0 or state.model.learner.averaged
+            converged = done[-1].mistakes == 0 or state.model.learner.averaged if _judged(state) else None
             break
         first = seen.setdefault(state.model.digest(), len(done))
         forgot = state.model.window is not None and state.model.window.forgot
@@ -79,12 +94,16 @@ def replay_passes(
             cycle = (first, len(done))
         if cycle is not None and generator is None:
             break
-    return Passes(state, tuple(done), converged, cycle)
+    return Passes(state, tuple(done), converged, cycle, rejections.found())
 
 
 def _counted(state: State) -> Pass:
     tallies = [ledger.tallies.life for ledger in state.ledgers.values()]
     return Pass(sum(one.mistakes for one in tallies), sum(one.updates for one in tallies))
+
+
+def _judged(state: State) -> bool:
+    return any(ledger.tallies.life.judged for ledger in state.ledgers.values())
 
 
 def _forget(state: State) -> None:

@@ -13,7 +13,7 @@ from mistakebound.core.messages.inputs import pointer_keys
 from mistakebound.core.messages.schema import encode
 from mistakebound.core.model.model import Model
 from mistakebound.core.records import INPUTS, Record, Topic, TopicPartition
-from mistakebound.core.reporting.report import PartitionCounts, Report, report, summary
+from mistakebound.core.reporting.report import PartitionCounts, Rejected, Report, report, summary
 from mistakebound.core.step.merge import Merge
 from mistakebound.core.step.state import State
 from mistakebound.core.step.step import Step, step
@@ -177,9 +177,9 @@ def _all_inputs(partitions: int) -> Collection[TopicPartition]:
     return {(topic, p) for topic in INPUTS for p in range(partitions)}
 
 
-def report_of(state: State) -> Report:
-    """The report of a worker's whole state."""
+def report_of(state: State, rejected: tuple[Rejected, ...] = ()) -> Report:
+    """The report of a worker's whole state, and of what a replay could not use."""
     model, kind, ledgers = state.model, state.settings.learner.kind, state.ledgers.values()
     counts = [PartitionCounts(one.tallies.life, len(one.waiting), len(one.parked)) for one in ledgers]
     bounds = claims(model, [one.tallies.epoch for one in ledgers])
-    return report(counts, kind, summary(model), bounds, certificate(model))
+    return report(counts, kind, summary(model), bounds, certificate(model), rejected)

@@ -1,7 +1,7 @@
 """The report of `replay`, `demo` and `status` on a stream: equal logs give equal bytes."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from math import inf
 from typing import Any
 
@@ -9,7 +9,13 @@ import msgspec
 
 from mistakebound.core.messages.tallies import EXAMPLE_OUTCOMES, LABEL_OUTCOMES, Tally
 from mistakebound.core.model.model import Model
+from mistakebound.core.records import Stream
 from mistakebound.core.theorems.claims import Bound
+
+FEWEST_TO_COMPARE = 100
+"""Labelled examples from which on a learner is compared with always the majority: it has to make its first mistakes."""
+ONLY_WHERE_TOLD = ("worse_than_majority", "rejected")
+"""Fields that earlier versions did not have: a report with nothing to tell is the same, byte for byte, as theirs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,7 +23,31 @@ class Baseline:
     """A rule that learns nothing, on the same labelled examples."""
 
     mistakes: int
-    mistake_rate: float
+    mistake_rate: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a replay read a record; all None where that is not known."""
+
+    line: int | None = None
+    """Of a file of labelled data."""
+    partition: int | None = None
+    """Of a recording, with `offset`."""
+    offset: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Rejected:
+    """Records of one stream that a replay could not use, all for one reason."""
+
+    stream: Stream
+    reason: str
+    """As dead letters have it; or `duplicate-id`, for a row of labelled data whose id came before."""
+    count: int
+    first: Place
+    detail: str
+    """Of the first: the field, its value and the remedy."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +77,7 @@ class Pass:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """Counts for the life of all partitions together; rates are per labelled example (0 where none is)."""
+    """Counts for the life of all partitions together; rates are per labelled example (None where none is)."""
 
     examples: int
     """Examples consumed."""
@@ -56,7 +86,7 @@ class Report:
     mistakes: int
     """Published predictions that differed from their label."""
     updates: int
-    mistake_rate: float
+    mistake_rate: float | None
     baselines: Mapping[str, Baseline]
     labels: Mapping[str, int]
     example_outcomes: Mapping[str, int]
@@ -70,15 +100,23 @@ class Report:
     passes: tuple[Pass, ...] = ()
     """Of labelled data replayed more than once, or shuffled."""
     converged: bool | None = None
-    """Whether the last pass needed no update, and its hypothesis errs on no row; None for a stream."""
+    """Whether the last pass needed no update, and its hypothesis errs on no row; None for a stream, or where nothing was judged."""
     cycle: tuple[int, int] | None = None
     """Two passes after which theta was the same, with updates in between: the data is not separable."""
     comparators: Mapping[str, Any] | None = None
     """What other rules came to on the same labelled examples, where that was asked for."""
+    worse_than_majority: bool = False
+    """More mistakes than always the majority, of at least `FEWEST_TO_COMPARE` labelled examples."""
+    rejected: tuple[Rejected, ...] = ()
+    """What a replay could not use, and why; of several passes, what the first could not."""
 
     def as_dict(self) -> dict[str, Any]:
-        """Plain JSON values."""
-        return asdict(self)
+        """Plain JSON values. A field of `ONLY_WHERE_TOLD` is left out where it has nothing to tell."""
+        whole: dict[str, Any] = msgspec.to_builtins(self)
+        for name in ONLY_WHERE_TOLD:
+            if not whole[name]:
+                del whole[name]
+        return whole
 
     def to_json(self) -> bytes:
         """The same report, the same bytes."""
@@ -100,6 +138,7 @@ def report(
     model: ModelSummary,
     bounds: tuple[Bound, ...] = (),
     margin_upper_bound: float | None = None,
+    rejected: tuple[Rejected, ...] = (),
 ) -> Report:
     """The partitions added up."""
     counted = list(partitions)
@@ -123,12 +162,14 @@ def report(
         bounds=bounds,
         margin_upper_bound=margin_upper_bound,
         model=model,
+        worse_than_majority=labelled >= FEWEST_TO_COMPARE and mistakes > majority,
+        rejected=rejected,
     )
 
 
-def rate(part: int, whole: int) -> float:
-    """part/whole; 0 if the whole is 0."""
-    return part / whole if whole else 0.0
+def rate(part: int, whole: int) -> float | None:
+    """part/whole; None if the whole is 0: of nothing there is no rate, and 0 would be the best there is."""
+    return part / whole if whole else None
 
 
 def summary(model: Model, most_digested: float = inf) -> ModelSummary:

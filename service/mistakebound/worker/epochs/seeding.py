@@ -15,7 +15,9 @@ from mistakebound.core.ledger.ledger import Ledger
 from mistakebound.core.messages.schema import FORMAT, Base, Epoch, Update, encode, read_update
 from mistakebound.core.model.fold import Fold
 from mistakebound.core.records import OUTPUTS, Outgoing, Record
+from mistakebound.core.replay.rejections import RowRejections
 from mistakebound.core.replay.replay import Row, replay_rows
+from mistakebound.core.reporting.report import Rejected
 from mistakebound.core.step.sizes import SizeLimits
 from mistakebound.core.step.state import State
 from mistakebound.core.step.step import Step
@@ -40,6 +42,8 @@ class SeedPlan:
     """Rows that were learned from, or predicted correctly already."""
     unread: int
     """Rows that could not be read, or whose id came twice."""
+    rejected: tuple[Rejected, ...] = ()
+    """Why."""
 
     def records(self) -> list[Outgoing]:
         """In the order of each partition: the epoch of the seeds, the seeds, the epoch that goes on."""
@@ -74,7 +78,10 @@ def planned(log: Log, settings: Settings, rows: Iterable[Row]) -> SeedPlan:
     fold.must_be_whole()
     updates: list[list[Update]] = [[] for _ in range(partitions)]
 
+    rejections = RowRejections(partitions)
+
     def collect(step: Step) -> None:
+        rejections.see(step)
         for one in step.transaction.outputs:
             if one.topic == "updates":
                 update = read_update(Record(one.topic, one.partition, 0, 0, one.key, one.value))
@@ -84,14 +91,15 @@ def planned(log: Log, settings: Settings, rows: Iterable[Row]) -> SeedPlan:
     limits = SizeLimits(**{topic.replace("-", "_"): log.max_record_bytes(topic) for topic in OUTPUTS})
     ledgers = {p: Ledger(settings.labels) for p in range(partitions)}
     fold.model.begin()
-    replay_rows(rows, settings, partitions, taken=collect, state=State(settings, fold.model, ledgers, limits))
+    state = State(settings, fold.model, ledgers, limits)
+    replay_rows(rejections.numbered(rows), settings, partitions, taken=collect, state=state)
     examples = [ledger.tallies.life.examples for ledger in ledgers.values()]
     labelled = sum(one["labelled"] for one in examples)
     begins = Epoch(
         seeds.epoch + 1, FORMAT, seeds.settings, Base(seeds.epoch, [len(one) for one in updates]), topics
     )
     consumed = sum(one["consumed"] for one in examples)
-    return SeedPlan(found, seeds, begins, updates, labelled, consumed - labelled)
+    return SeedPlan(found, seeds, begins, updates, labelled, consumed - labelled, rejections.found())
 
 
 def execute(log: Log, settings: Settings, plan: SeedPlan, wait_s: float) -> None:

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from itertools import islice
 from math import sqrt
 
+from mistakebound.core.reporting.report import Report
 from mistakebound.core.reporting.status import CheckpointStatus, History, Notice, PartitionStatus
 from mistakebound.core.theorems.claims import Bound
 from mistakebound.worker.health import Health
@@ -31,6 +32,7 @@ def notices(
     checkpoint: CheckpointStatus | None,
     started_s: float,
     now_s: float,
+    report: Report,
 ) -> tuple[Notice, ...]:
     """`margins`: the declared one, and the upper bound on the newest updates. `history`: finest first, of a
     process that began at `started_s`."""
@@ -40,6 +42,7 @@ def notices(
         *islice(_drifts(history, now_s), 1),
         *_labels(partitions, history, started_s, now_s),
         *_checkpoint(checkpoint),
+        *_majority(report),
     ]
     return tuple(sorted(found, key=lambda notice: ("alarm", "warning", "info").index(notice.level)))
 
@@ -114,6 +117,16 @@ def _checkpoint(checkpoint: CheckpointStatus | None) -> Iterator[Notice]:
         yield Notice(
             "warning",
             f"{checkpoint.failures} checkpoints could not be written; nothing is lost, but a restart takes longer.",
+        )
+
+
+def _majority(report: Report) -> Iterator[Notice]:
+    if report.worse_than_majority:
+        yield Notice(
+            "warning",
+            f"Worse than always the majority: {report.mistakes:,} mistakes in {report.labelled:,} labels for life, "
+            f"where always predicting the most frequent class so far makes {report.baselines['majority'].mistakes:,}. "
+            "Compare learners and settings with mistakebound replay.",
         )
 
 

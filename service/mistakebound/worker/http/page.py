@@ -37,7 +37,7 @@ def pages(
 
     def answer_status() -> tuple[bytes, str]:
         whole = status_of(snapshots, settings, slot, metrics, health(), time.time())
-        return msgspec.json.encode(whole) + b"\n", _JSON
+        return msgspec.json.encode(whole.as_dict()) + b"\n", _JSON
 
     return {
         **{path: _asset(name, kind) for path, (name, kind) in _ASSETS.items()},
@@ -95,6 +95,7 @@ def status_of(
                 checkpoint,
                 snapshots.started_at,
                 now_s,
+                shown.report,
             ),
         ),
     )

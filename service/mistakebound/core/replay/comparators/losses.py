@@ -12,7 +12,8 @@ class Losses:
     """Sums over the examples, with y = +1 or -1 and s the score. 12 digits: `exp` differs in the last."""
 
     mistakes: int
-    mistake_rate: float
+    mistake_rate: float | None
+    """Of no example, None."""
     hinge: float
     """max(0, 1 - y s)"""
     squared: float
@@ -34,9 +35,8 @@ def losses(
         squared += saturate((y - score) * (y - score))
         logarithmic += softplus(-y * score)
     count = len(labels)
-    return Losses(
-        mistakes, mistakes / count if count else 0.0, rounded(hinge), rounded(squared), rounded(logarithmic)
-    )
+    mistake_rate = mistakes / count if count else None
+    return Losses(mistakes, mistake_rate, rounded(hinge), rounded(squared), rounded(logarithmic))
 
 
 def softplus(value: float) -> float:
