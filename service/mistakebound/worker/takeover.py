@@ -77,7 +77,7 @@ def fold_updates(log: Log, settings: Settings, checkpoint: Checkpoint | None) ->
         fold.next_offsets = _starts(log)
     if fold.epoch is None:
         raise Refused("`updates` holds no epoch; start the worker with `mistakebound run` first")
-    refuse_changed(fold.epoch, settings)
+    refuse_changed(fold.epoch, fold.model.settings)
     fold.must_be_whole()
     return fold
 
@@ -144,7 +144,7 @@ def take_over(
         fold.model.knows(p, ledgers[p].tallies.epoch.judged)
         session.seek(p, ledgers[p].examples_next, ledgers[p].labels_next)
     limits = SizeLimits(**{topic.replace("-", "_"): log.max_record_bytes(topic) for topic in OUTPUTS})
-    return WorkerState(State(settings, fold.model, ledgers, limits), fold, positions)
+    return WorkerState(State(fold.model.settings, fold.model, ledgers, limits), fold, positions)
 
 
 def _frozen(log: Log, checkpoint: Checkpoint) -> dict[int, Frozen]:

@@ -7,7 +7,7 @@ from typer import Argument, Option
 
 from mistakebound.commands.errors import CommandError
 from mistakebound.commands.input_files import FormOption, choose_form, read_input
-from mistakebound.commands.options import Config, Json, LogUrl, Sets, read_settings
+from mistakebound.commands.options import Config, Json, LogUrl, Sets, print_cautions, read_settings
 from mistakebound.exit_codes import ExitCode
 
 
@@ -63,6 +63,7 @@ def replay(
     from mistakebound.commands.replay.replay_file import Wanted, replay_file
 
     settings = read_settings(config, sets, log)
+    print_cautions(settings)
     expectations = [Expectation(text) for text in expect or ()]
     wanted = Wanted(delay, epochs, shuffle, seed, add_a_feature)
     content = read_input(file)
