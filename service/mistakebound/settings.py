@@ -5,7 +5,7 @@
 
 from collections.abc import Mapping
 from datetime import timedelta
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import (
     AfterValidator,
@@ -15,6 +15,7 @@ from pydantic import (
     Field,
     PlainSerializer,
     field_validator,
+    model_validator,
 )
 
 
@@ -45,6 +46,8 @@ Pointer = Annotated[str, Field(pattern=r"^(/[^/]*)+$")]
 Positive = Annotated[int, Field(ge=1)]
 Scale = tuple[float, Annotated[float, Field(gt=0)]]
 """Centre and width."""
+INITIAL: Literal["initial"] = "initial"
+"""Winnow's default threshold: what the initial weights score on the example."""
 LabelValue = bool | int | str
 
 
@@ -92,7 +95,10 @@ class LearnerSettings(Section):
     initial_weight: float = Field(
         1.0, gt=0, description="Winnow kinds: w0, the weight of a feature never updated"
     )
-    threshold: float | None = Field(None, description="Winnow: score = w.x - threshold; default 0")
+    threshold: float | Literal["initial"] | None = Field(
+        None,
+        description='Winnow: score = w.x - threshold; `"initial"`, the default of `winnow`, is what the initial weights score on the example, w0 times the sum of its features; littlestone-winnow needs a number, about half of its variables',
+    )
     margin: float = Field(0.0, ge=0, description="margin-perceptron: update while y w.x is below it")
     variant: Literal["PA", "PA-I", "PA-II"] | None = Field(
         None,
@@ -145,6 +151,13 @@ class LearnerSettings(Section):
         "rescore",
         description="`rescore`: update if the current model errs when the label comes; `issued`: if the published prediction did",
     )
+
+    @model_validator(mode="after")
+    def _default_threshold(self) -> Self:
+        """Winnow's, where none is given. An epoch that was begun before there was one holds null, which is 0."""
+        if self.kind == "winnow" and "threshold" not in self.model_fields_set:
+            object.__setattr__(self, "threshold", INITIAL)
+        return self
 
 
 class FeatureSettings(Section):

@@ -15,6 +15,16 @@ def test_config_check_tells_all_that_run_needs() -> None:
     assert ok("config", "check", "--set", "labels.max_delay=P1D").stdout == ""
 
 
+def test_settings_that_are_hardly_ever_wanted_are_warned_of() -> None:
+    """By every verb that would learn with them; it is not an error."""
+    Path("pages.csv").write_text("a,label\n1,true\n")
+    winnow = ("--set", "learner.kind=winnow", "--set", "learner.threshold=0", "--set", "labels.max_delay=P1D")
+    warning = "warning: learner.threshold = 0.0: where no feature is negative, winnow predicts positive"
+    for verb in (["config", "check"], ["replay", "pages.csv"], ["demo", "--once", "--set=http.address="]):
+        assert warning in ok(*verb, *winnow, log="sqlite:another.db").stderr, verb
+        assert "warning" not in ok(*verb, "--set=labels.max_delay=P1D").stderr, verb
+
+
 def test_config_check_online_asks_the_log() -> None:
     """Exit code 3 while topics are missing."""
     arguments = ("config", "check", "--online", "--set", "labels.max_delay=P1D")

@@ -121,7 +121,7 @@ def test_after_a_reset_the_new_settings_work_and_the_old_are_refused(settings: S
     other = altered(settings, learner=WINNOW)
     with opened(settings, 2) as log:
         work_on(log, settings)
-        with pytest.raises(Refused, match=r"learner\.kind is 'winnow'.*\n.*`mistakebound reset --execute`"):
+        with pytest.raises(Refused, match=r"(?s)learner\.kind is 'winnow'.*`mistakebound reset --execute`"):
             Run(log, other)
         positions = log.group_positions()
         result = ok("reset", "--execute", *flags(other), log=None)

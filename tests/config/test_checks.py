@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from mistakebound.config.checks import require_for_run
+from mistakebound.config.checks import cautions, require_for_run
 from mistakebound.config.problems import ConfigurationError
 from tests.config.support.loading import load_sets, problem_of
 
@@ -60,6 +60,36 @@ def test_an_unknown_learner_names_the_known_ones() -> None:
     text = str(problem_of("learner.kind=percepton"))
     assert "Did you mean perceptron?" in text
     assert "winnow" in text
+
+
+@pytest.mark.parametrize(
+    ("sets", "warned"),
+    [
+        (["learner.kind=winnow"], False),
+        (["learner.kind=winnow", "learner.threshold=initial"], False),
+        (["learner.kind=winnow", "learner.threshold=2.5"], False),
+        (["learner.kind=winnow", "learner.threshold=0"], True),
+        (["learner.kind=winnow", "learner.threshold=-1"], True),
+        (["learner.kind=littlestone-winnow", "features.bias=false", "learner.threshold=2"], False),
+        (["learner.kind=littlestone-winnow", "features.bias=false", "learner.threshold=0"], True),
+        (
+            [
+                "learner.kind=littlestone-winnow",
+                "features.bias=false",
+                "learner.threshold=0",
+                "learner.demotion=zero",
+            ],
+            False,
+        ),
+        (["learner.kind=balanced-winnow"], False),
+        (["learner.kind=perceptron", "learner.threshold=0"], False),
+    ],
+)
+def test_a_learner_that_can_hardly_say_no_is_warned_of(sets: list[str], warned: bool) -> None:
+    """With the key, what follows from it, and what to set instead; it is allowed, since features may have both signs."""
+    found = cautions(load_sets(*sets).settings)
+    assert [each.key for each in found] == ["learner.threshold"] * warned
+    assert all("predicts positive for every example" in each.wrong and each.remedy for each in found)
 
 
 def test_run_needs_a_log_and_a_delay_and_says_both_at_once() -> None:

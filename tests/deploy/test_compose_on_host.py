@@ -99,7 +99,7 @@ def kafka_of_compose(tmp_path: Path) -> Iterator[str]:
 @pytest.fixture
 def start(tmp_path: Path, kafka_of_compose: str) -> Iterator[Start]:
     """Start a service of our image by name: its entrypoint, command and environment, and nothing else but
-    the addresses that containers have for themselves."""
+    the addresses that containers have for themselves. One of the broker in its command is moved as well."""
     here = {
         "MISTAKEBOUND_LOG__URL": f"kafka://{kafka_of_compose}",
         "MISTAKEBOUND_CHECKPOINT__URL": str(tmp_path / "checkpoints"),
@@ -109,7 +109,8 @@ def start(tmp_path: Path, kafka_of_compose: str) -> Iterator[Start]:
     with ExitStack() as started:
 
         def start(name: str, *command: str, **environ: str) -> Process:
-            wanted = list(command) or [*image_exec("ENTRYPOINT"), *services()[name]["command"]]
+            own = [each.replace("kafka:19092", kafka_of_compose) for each in services()[name]["command"]]
+            wanted = list(command) or [*image_exec("ENTRYPOINT"), *own]
             process = Process(
                 tmp_path, "-".join([name, *command]), wanted, {**environment_of(name), **here, **environ}
             )

@@ -47,7 +47,7 @@ class Moving:
             assert self._producer.ends(15) == 0, self._producer.last_words()
         log_and_prefix = self._place.options[:4]
         self._producer = self._place.children.start(
-            "demo", "--only-producer", "--rate", str(RATE), "--late", "1", *options, *log_and_prefix
+            "demo", "--only-producer", "--rate", str(RATE), "--late", "1", "--yes", *options, *log_and_prefix
         )
         producer = self._producer  # before it sends, it does not know about signals yet
         until(lambda: "sending" in producer.err(), PATIENCE_S, "it sends", producer)

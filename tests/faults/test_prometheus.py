@@ -28,6 +28,7 @@ def recorded(place: Deployment) -> dict[str, float]:
     majority = place.children.json("status", "--json", *place.options)["baselines"]["majority"]["mistakes"]
     rate = found.mistakes / labelled
     evaluations = "/ ignoring (outcome) group_left () job:mistakebound_evaluations:increase1h"
+    judged = "/ job:mistakebound_evaluations:increase5m{}"
     wanted = {
         "job:mistakebound_partition_mistakes_per_labelled:ratio{}": rate,
         "job:mistakebound_partition_baseline_mistakes_per_labelled:ratio{}": majority / labelled,
@@ -35,6 +36,9 @@ def recorded(place: Deployment) -> dict[str, float]:
         "job:mistakebound_mistakes_per_evaluation:ratio_increase7d{}": rate,
         f"job:mistakebound_mistakes:increase1h{{}} {evaluations}{{}}": rate,
         f"job:mistakebound_predictions:increase1h{{}} {evaluations}{{}}": len(found.predictions) / labelled,
+        f"job:mistakebound_mistakes:increase5m{{}} {judged}": rate,
+        f"job:mistakebound_predictions:increase5m{{}} {judged}": len(found.predictions) / labelled,
+        f"job:mistakebound_labels_applied:increase5m{{}} {judged}": found.labels["applied"] / labelled,
         'job_topic:mistakebound_consumer_lag_records:sum{topic="examples", }': 0,
         'job_topic:mistakebound_consumer_lag_records:sum{topic="labels", }': 0,
     }

@@ -5,7 +5,16 @@ from typing import Annotated
 from typer import Option
 
 from mistakebound.commands.app import group
-from mistakebound.commands.options import Config, Json, LogUrl, Sets, load, open_log, read_settings
+from mistakebound.commands.options import (
+    Config,
+    Json,
+    LogUrl,
+    Sets,
+    load,
+    open_log,
+    print_cautions,
+    read_settings,
+)
 from mistakebound.commands.output import print_json, print_message, render_table
 
 config = group("Check and show the settings.")
@@ -27,6 +36,7 @@ def check(
     settings = read_settings(config, sets, log)
     require_for_run(settings)
     tls_of(settings.http)
+    print_cautions(settings)
     if online:
         from mistakebound.commands.checkpoint_files import open_own_store
         from mistakebound.commands.topics.check import check_topics

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, TypeVar
 from typer import Option
 
 from mistakebound.commands.errors import CommandError
+from mistakebound.commands.output import print_message
 
 if TYPE_CHECKING:
     from mistakebound.config.load import Loaded
@@ -49,6 +50,14 @@ def load(config: Path | None, sets: list[str] | None, log: str | None) -> "Loade
 def read_settings(config: Path | None, sets: list[str] | None, log: str | None) -> "Settings":
     """Checked settings. Raises ConfigurationError."""
     return load(config, sets, log).settings
+
+
+def print_cautions(settings: "Settings") -> None:
+    """Warn of settings that are allowed and hardly ever wanted."""
+    from mistakebound.config.checks import cautions
+
+    for each in cautions(settings):
+        print_message(f"warning: {each}")
 
 
 def open_log(settings: "Settings") -> "Log":

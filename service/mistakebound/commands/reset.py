@@ -5,7 +5,16 @@ from typing import TYPE_CHECKING, Annotated
 from typer import Option
 
 from mistakebound.commands.errors import CommandError
-from mistakebound.commands.options import Config, Json, LogUrl, Sets, WaitS, open_log, read_settings
+from mistakebound.commands.options import (
+    Config,
+    Json,
+    LogUrl,
+    Sets,
+    WaitS,
+    open_log,
+    print_cautions,
+    read_settings,
+)
 
 if TYPE_CHECKING:
     from mistakebound.core.messages.schema import Base
@@ -49,6 +58,7 @@ def reset(
 
     settings = read_settings(config, sets, log)
     require_for_run(settings)
+    print_cautions(settings)
     base = None if to is None else _parse_version(to)
     with open_log(settings) as reached:
         require_learner(settings, reached.partitions)

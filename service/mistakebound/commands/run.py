@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 
 from typer import Option
 
-from mistakebound.commands.options import Config, LogUrl, Sets, open_log, read_settings
+from mistakebound.commands.options import Config, LogUrl, Sets, open_log, print_cautions, read_settings
 from mistakebound.commands.output import print_message
 
 
@@ -48,6 +48,7 @@ def run(
     settings = read_settings(config, sets, log)
     require_for_run(settings)
     tls_of(settings.http)  # before the log is touched
+    print_cautions(settings)
     with stop_on_signals() as stop, open_log(settings) as reached:
         require_learner(settings, reached.partitions)
         gc.freeze()  # all of this stays: each time the collector looked through it, a step would be late

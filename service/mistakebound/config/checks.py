@@ -2,10 +2,14 @@
 
 import difflib
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from mistakebound.config.problems import ConfigurationError, Problem
 from mistakebound.settings import LabelSettings, Settings
 from mistakebound.worker.checkpoints.store import FORMS, place_of
+
+if TYPE_CHECKING:
+    from mistakebound.core.learners.kind import Unmet
 
 EXAMPLE = """\
 A mistakebound.toml to start from:
@@ -83,6 +87,13 @@ def _labels(labels: LabelSettings) -> Iterator[Problem]:
         yield Problem("labels.positive", wrong, remedy, positive)
 
 
+def cautions(settings: Settings) -> list[Problem]:
+    """What is allowed and hardly ever wanted; a worker runs with it."""
+    from mistakebound.core.learners.requirements import cautions as of_learner
+
+    return [_problem(settings, one) for one in of_learner(settings)]
+
+
 def require_learner(settings: Settings, partitions: int) -> None:
     """Raise ConfigurationError unless the learner can run on this number of partitions."""
     if problems := list(_learner(settings, partitions)):
@@ -100,9 +111,13 @@ def _learner(settings: Settings, partitions: int | None) -> Iterator[Problem]:
         hint = f"Did you mean {near[0]}? " if near else ""
         yield Problem("learner.kind", "unknown learner", f"{hint}Known: {', '.join(KINDS)}", kind)
     for one in unmet(settings, partitions):
-        section, _, name = one.key.partition(".")
-        value = getattr(getattr(settings, section), name)
-        yield Problem(one.key, one.wrong, one.remedy, list(value) if isinstance(value, tuple) else value)
+        yield _problem(settings, one)
+
+
+def _problem(settings: Settings, one: "Unmet") -> Problem:
+    section, _, name = one.key.partition(".")
+    value = getattr(getattr(settings, section), name)
+    return Problem(one.key, one.wrong, one.remedy, list(value) if isinstance(value, tuple) else value)
 
 
 def _log_url(url: str) -> Problem | None:

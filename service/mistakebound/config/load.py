@@ -41,7 +41,7 @@ def load(config: Path | None, sets: Sequence[str], log_url: str | None, environ:
     """
     problems: list[Problem] = []
     path = config if config is not None else DEFAULT_FILE
-    return _check(
+    return check(
         problems,
         from_file(path, "--config", problems, must_exist=config is not None),
         from_environment(environ, problems),
@@ -54,11 +54,11 @@ def load_arguments(file: Path | None, sections: Mapping[str, Mapping[str, Any]])
     `./mistakebound.toml` unless it is named."""
     problems: list[Problem] = []
     arguments = from_document(sections, ARGUMENT, problems)
-    return _check(problems, () if file is None else from_file(file, "file", problems, ARGUMENT), arguments)
+    return check(problems, () if file is None else from_file(file, "file", problems, ARGUMENT), arguments)
 
 
-def _check(problems: list[Problem], *sources: Iterable[Given]) -> Loaded:
-    """The settings from all sources, of which later ones win. Raises ConfigurationError."""
+def check(problems: list[Problem], *sources: Iterable[Given]) -> Loaded:
+    """The settings from all sources, of which later ones win. Raises ConfigurationError, for `problems` too."""
     given = {one.key: one for source in sources for one in source}
     _read_concepts(given, problems)
     settings, wrong = _validate(given)

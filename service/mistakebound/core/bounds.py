@@ -10,7 +10,11 @@ says which of them speaks of a run, and with which numbers. They import nothing,
 """
 
 from collections.abc import Iterable
-from math import inf, log, sqrt
+from math import exp, expm1, inf, log, log1p, sqrt
+
+MOST_EXPONENT = 700.0
+"""exp(709.8) overflows float64."""
+SMALL = 1e-3
 
 
 def normalized_margin(gamma0: float) -> float:
@@ -29,6 +33,28 @@ def winnow_any_rate(kl: float, eta: float, gamma1: float, radius: float, missing
     """
     pace = eta * gamma1 - eta**2 * radius**2 / 2
     return (kl + eta**2 * radius**2 * missing) / pace if pace > 0 else inf
+
+
+def winnow_initial(eta: float, gamma: float, radius: float) -> float:
+    """U <= ((1 - c) ln(1 - c) + c)/(c p - q) while positive, with p = eta gamma, q = exp(eta R) - 1 - eta R and
+    c = 2q/p, at most 1. For small eta about R^2/gamma^2.
+
+    Winnow against its initial weights w0: it errs where y (w - w0).x <= 0. Features are not negative, v of either
+    sign has ||v||_1 = 1 and y v.x >= gamma, R = max sqrt(||x||_1 ||x||_inf).
+
+    Let D = sum u ln(u/w) - u + w with u = w0 (1 + c v). With b the largest x_d, and by convexity of exp, an update
+    takes from D at least eta y u.x - w.x (exp(eta y b) - 1)/b. Where it errs, y w.x <= y w0 ||x||_1: so at least
+    w0 (c p - ||x||_1 (exp(eta b) - 1 - eta b)/b), where the last term is at most q. At the start D is
+    w0 sum h(c v_d), h(s) = (1 + s) ln(1 + s) - s, which by convexity of h is largest where v is one -1: w0 h(-c).
+    """
+    if radius == 0 or eta * radius >= MOST_EXPONENT:
+        return inf if radius else 0.0
+    pace, size = eta * gamma, eta * radius
+    # Where a difference would lose its digits, a little more than it.
+    cost = expm1(size) - size if size > SMALL else size**2 / 2 * exp(size)
+    c = min(1.0, 2 * cost / pace)
+    start = 1.0 if c == 1.0 else (1 - c) * log1p(-c) + c if c > SMALL else c**2 / 2 / (1 - c)
+    return start / (c * pace - cost) if c * pace > cost else inf
 
 
 def littlestone_zero(relevant: int, features: int, alpha: float, threshold: float) -> float:

@@ -83,7 +83,7 @@ def fold_updates(log: Log, settings: Settings, checkpoint: Checkpoint | None) ->
         fold.next_offsets = _starts(log)
     if fold.epoch is None:
         raise Refused("`updates` holds no epoch; start the worker with `mistakebound run` first")
-    refuse_changed(fold.epoch, settings)
+    refuse_changed(fold.epoch, fold.model.settings)
     fold.must_be_whole()
     return fold
 
@@ -198,7 +198,7 @@ def _take_over(
             gone["labels"].offset + 1 if "labels" in gone else labels,
         )
     limits = SizeLimits(**{topic.replace("-", "_"): log.max_record_bytes(topic) for topic in OUTPUTS})
-    return WorkerState(State(settings, fold.model, ledgers, limits), fold, positions, lost)
+    return WorkerState(State(fold.model.settings, fold.model, ledgers, limits), fold, positions, lost)
 
 
 def _frozen(log: Log, checkpoint: Checkpoint) -> dict[int, Frozen]:

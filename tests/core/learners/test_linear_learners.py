@@ -120,7 +120,7 @@ def test_off_zero_an_update_is_due_exactly_when_the_class_is_wrong(
     for number, (x, positive) in enumerate(stream):
         must, plain = one.decide(x, positive)
         weights = one.weights()
-        score = dot(dict(weights), x, unseen=1.0 if kind == "winnow" else 0.0)
+        score = dot(dict(weights), x)
         if isfinite(score) and score != 0.0:
             assert plain is (score > 0)
             assert bool(must) is (plain is not positive)
@@ -196,7 +196,7 @@ near = st.floats(-3, 3).map(lambda value: round(value, 3))
     streams(near),
     st.sampled_from([0.01, 0.1, 0.5]),
     st.sampled_from([0.5, 1.0]),
-    st.sampled_from([None, 1.5]),
+    st.sampled_from([None, 0.0, 1.5]),
 )
 def test_winnow_promotes_and_demotes_by_factors(
     stream: list[tuple[Features, bool]], eta: float, initial: float, threshold: float | None
@@ -217,10 +217,30 @@ def test_winnow_promotes_and_demotes_by_factors(
     assert all(weight > 0 for weight in one.weights().values())
 
 
+@given(streams(near), st.sampled_from([0.01, 0.1, 0.5]), st.sampled_from([0.5, 1.0]))
+def test_winnows_default_threshold_is_what_the_initial_weights_score(
+    stream: list[tuple[Features, bool]], eta: float, initial: float
+) -> None:
+    """The notes' weights, and the sum of their w0 x as the threshold of each example; weights are shown less w0."""
+    one = learner("winnow", eta=eta, initial_weight=initial)
+    weights: dict[str, float] = {}
+    for number, (x, positive) in enumerate(stream):
+        expected = dot(weights, x, unseen=initial) - initial * sum(value for _, value in x)
+        size = sum(abs(weights.get(name, initial) * value) for name, value in x) + 1
+        assert one.score(x, number) == pytest.approx(expected, abs=1e-12 * size)
+        if one.decide(x, positive)[0]:
+            one.fold(0, x, positive, number + 1, None)
+            for name, value in x:
+                factor = exp(eta * (1.0 if positive else -1.0) * value)
+                weights[name] = weights.get(name, initial) * factor
+    shown = {name: weight - initial for name, weight in weights.items()}
+    assert one.weights() == pytest.approx(shown, abs=1e-9)
+
+
 @given(streams(near), st.sampled_from([0.05, 0.1, 0.5]))
 def test_balanced_winnow_is_winnow_on_both_signs(stream: list[tuple[Features, bool]], eta: float) -> None:
     """Doubling x to [x; -x] lets Winnow learn weights of either sign, BIAS too."""
-    balanced, doubled = learner("balanced-winnow", eta=eta), learner("winnow", eta=eta)
+    balanced, doubled = learner("balanced-winnow", eta=eta), learner("winnow", eta=eta, threshold=0)
     for number, (x, positive) in enumerate(stream):
         both = x + tuple((f"-{name}", -value) for name, value in x)
         size = 1 + sum(abs(doubled.weights().get(name, 1.0) * value) for name, value in both)

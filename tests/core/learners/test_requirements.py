@@ -29,6 +29,7 @@ def refused(
         ({"kind": "voted-perceptron", "delay_policy": "issued"}, {}, "learner.delay_policy"),
         ({"kind": "littlestone-winnow"}, {"features": BOOLEAN}, "learner.threshold"),
         ({"kind": "littlestone-winnow", "threshold": 2.0}, {}, "features.bias"),
+        ({"kind": "littlestone-winnow", "threshold": "initial"}, {"features": BOOLEAN}, "learner.threshold"),
         ({"kind": "elimination"}, {}, "features.bias"),
         ({"kind": "elimination"}, {"features": {**BOOLEAN, **UNIT}}, "features.normalize"),
         ({"kind": "elimination", "concepts": "thresholds"}, {"features": BOOLEAN}, "learner.concepts"),

@@ -247,6 +247,18 @@ class Winnow(Textbook):
         return max((abs(value) for _, value in x), default=0.0)
 
 
+class Initial(Winnow):
+    """The threshold of an example is what the initial weights score on it."""
+
+    def plain(self, x: Features) -> float:
+        return dot(self.w, x, self.initial) - dot({}, x, self.initial)
+
+    def length(self, x: Features) -> float:
+        if any(value < 0 for _, value in x):
+            return inf
+        return sqrt(sum(value for _, value in x) * super().length(x))
+
+
 class Balanced(Winnow):
     """Winnow on [x; -x]."""
 
@@ -422,7 +434,12 @@ PAIRS: Mapping[str, Pair] = {
         {"kind": "kernel-perceptron", "kernel": "rbf", "width": 1.5, "tie": "positive"},
         lambda: Kernel(radial(1.5), "positive"),
     ),
-    "winnow": (REAL, {"kind": "winnow", "eta": 0.3, "initial_weight": 0.5}, lambda: Winnow(0.3, 0.5)),
+    "winnow": (REAL, {"kind": "winnow", "eta": 0.3, "initial_weight": 0.5}, lambda: Initial(0.3, 0.5)),
+    "winnow, threshold 0": (
+        REAL,
+        {"kind": "winnow", "eta": 0.3, "initial_weight": 0.5, "threshold": 0.0},
+        lambda: Winnow(0.3, 0.5),
+    ),
     "winnow, threshold": (
         REAL,
         {"kind": "winnow", "eta": 0.3, "threshold": 1.0},

@@ -143,7 +143,8 @@ _CHOSEN: Mapping[str, Case] = {
     "kernel perceptron": _case("kernel-perceptron"),
     "kernel perceptron, rbf": _case("kernel-perceptron", kernel="rbf", width=2.0, tie="positive"),
     "kernel perceptron, budget": _case("kernel-perceptron", degree=3, budget=3),
-    "winnow": _case("winnow", _heavy, threshold=1.5),
+    "winnow": _case("winnow"),
+    "winnow, threshold": _case("winnow", _heavy, threshold=1.5),
     "balanced winnow": _case("balanced-winnow", eta=0.3),
     "littlestone winnow": _case("littlestone-winnow", _either, BOOLEAN, threshold=2.0),
     "littlestone winnow, zero": _case(

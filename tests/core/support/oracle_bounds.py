@@ -4,7 +4,7 @@
 """
 
 from collections.abc import Mapping, Sequence
-from math import log, sqrt
+from math import exp, inf, log, sqrt
 
 Weights = Mapping[str, float]
 
@@ -75,6 +75,29 @@ def divergence(separator: Weights, initial: float) -> float:
     total = sum(separator.values())
     whole = initial * len(separator)
     return sum(u * log(u * whole / (initial * total)) for u in separator.values() if u > 0)
+
+
+def winnow_initial(separator: Weights, eta: float, margin: float, rows: Sequence[Sequence[float]]) -> float:
+    """U <= min over c of sum h(c v_d) / (c eta gamma - q), h(s) = (1 + s) ln(1 + s) - s, while positive.
+
+    Winnow that errs where y (w - w0).x <= 0. `separator` v of either sign has `margin` gamma on all `rows`, which are
+    not negative; every c with 1 + c v_d >= 0 counts; q is the largest ||x||_1 (exp(eta b) - 1 - eta b)/b, b the largest
+    value of x.
+    """
+    cost = max(
+        sum(row) * (exp(eta * max(row)) - 1 - eta * max(row)) / max(row) for row in rows if max(row) > 0
+    )
+    most = min((-1 / v for v in separator.values() if v < 0), default=100.0)
+
+    def bound(c: float) -> float:
+        pace = c * eta * margin - cost
+        return sum(_potential(c * v) for v in separator.values()) / pace if pace > 0 else inf
+
+    return min(bound(most * step / 10_000) for step in range(1, 10_001))
+
+
+def _potential(s: float) -> float:
+    return (1 + s) * log(1 + s) - s if s > -1 else 1.0
 
 
 def littlestone_threshold(relevant: int, needed: int, features: int) -> float:

@@ -44,9 +44,13 @@ def linear(
     positive: bool = False,
     rows: int = 60,
     wanted: float = 0.08,
+    signed: bool = True,
     **learner: Any,
 ) -> World:
-    """Separable through the origin, BIAS counted; `length` 1: ||u||_1 = 1 and examples by their largest value."""
+    """Separable through the origin, BIAS counted; `length` 1: ||u||_1 = 1 and examples by their largest value.
+
+    Not `signed`: no feature is negative, and examples are measured by sqrt(||x||_1 ||x||_inf).
+    """
     random = Random(seed)
     unit = KINDS[learner["kind"]].unit
     bias = not positive
@@ -63,12 +67,16 @@ def linear(
         raw = {
             name: random.choice((random.uniform(-1, 1), random.choice((-1.0, 0.0, 1.0)))) for name in names
         }
+        if not signed:
+            raw = {name: abs(value) for name, value in raw.items()}
         x = _decoded(raw, draft)
         score = sum(separator[name] * value for name, value in x)
         if abs(score) >= wanted:
             found.append((raw, score > 0))
             margin = min(margin, abs(score))
             by_length = sqrt(sum(v * v for _, v in x)) if length == 2 else max(abs(v) for _, v in x)
+            if not signed:
+                by_length = sqrt(by_length * sum(v for _, v in x))
             radius = max(radius, by_length)
     margin *= 1 - 1e-12
     return World(_settings({"gamma": margin, **learner}, **sections), found, margin, separator, radius)
@@ -190,7 +198,10 @@ _CHOSEN: Mapping[str, Callable[[int], World]] = {
     "multiclass, averaged": lambda seed: many_classes(seed, "averaged-perceptron"),
     "kernel-perceptron, polynomial": circle,
     "kernel-perceptron, rbf": bumps,
-    "winnow": lambda seed: linear(seed, length=1, positive=True, kind="winnow", eta=0.05, wanted=0.05),
+    "winnow": lambda seed: linear(seed, length=1, signed=False, kind="winnow", eta=0.02),
+    "winnow, threshold 0": lambda seed: linear(
+        seed, length=1, positive=True, kind="winnow", threshold=0, eta=0.05, wanted=0.05
+    ),
     "balanced-winnow": lambda seed: linear(seed, length=1, kind="balanced-winnow", eta=0.05, wanted=0.05),
     "littlestone-winnow, divide": lambda seed: disjunction(seed, threshold=15),
     "littlestone-winnow, divide, alpha 1.5": lambda seed: disjunction(seed, threshold=30, alpha=1.5),

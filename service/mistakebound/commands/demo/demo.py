@@ -1,23 +1,23 @@
 """`demo`: 1,250 real web pages as a stream with late labels, for the real worker."""
 
+import os
 import sys
 import threading
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 from typer import Option
 
-from mistakebound.commands.errors import CommandError
-from mistakebound.commands.options import Config, Json, LogUrl, Sets, load, open_log
+from mistakebound.commands.errors import CommandError, code_of
+from mistakebound.commands.options import Config, Json, LogUrl, Sets, open_log, print_cautions
 from mistakebound.commands.output import print_message
 
 if TYPE_CHECKING:
+    from mistakebound.commands.demo.own_settings import Own
+    from mistakebound.core.reporting.report import Report
     from mistakebound.settings import Settings
 
-LOG = "sqlite:mistakebound-demo.db"
 RATE = 50.0
 """Examples a second."""
-STEP_RECORDS = 50
-"""Small, so that one can watch the steps."""
 
 
 def demo(
@@ -43,6 +43,9 @@ def demo(
         bool,
         Option("--withhold-labels", help="With --only-producer: no labels; the next producer sends them."),
     ] = False,
+    yes: Annotated[
+        bool, Option("--yes", help="Confirm a prefix, topics or a group that --set names for the demo.")
+    ] = False,
     config: Config = None,
     sets: Sets = None,
     log: LogUrl = None,
@@ -50,26 +53,44 @@ def demo(
 ) -> None:
     """Watch the worker learn which web pages are phishing, from labels that come late.
 
-    Kill it and start it again: it goes on where it stopped, and every number stays provable.
+    Kill it and start it again: it goes on where it stopped, and every number stays provable. Its log is a file of its
+    own, with --log its topics are: of mistakebound.toml and of variables it takes options of the Kafka client only.
     """
-    from mistakebound.commands.demo.pages import send_unsent
-    from mistakebound.commands.progress import Progress
+    from mistakebound.commands.demo.own_settings import read_own
     from mistakebound.commands.render_report import render_report
-    from mistakebound.commands.topics.rules import default_partitions, wanted_config
-    from mistakebound.config.checks import require_learner
-    from mistakebound.core.replay.replay import report_of
-    from mistakebound.worker.process import stop_on_signals, work
 
-    settings, explicit = _read_settings(config, sets, log)
+    own = read_own(config, sets or (), log, os.environ, confirmed=yes)
+    settings = own.settings
+    for each in own.ignored:
+        print_message(f"ignored for the demo, {each}; --set and --log are for the demo")
+    print_cautions(settings)
+    endless = {"--late": late is not None, "--flip-labels": flip_labels, "--withhold-labels": withhold_labels}
     if only_producer:
         if once:
             raise CommandError("--once ends and --only-producer never does: leave one out")
         _only_produce(settings, rate, late, flip_labels=flip_labels, withhold_labels=withhold_labels)
         return
-    endless = {"--late": late is not None, "--flip-labels": flip_labels, "--withhold-labels": withhold_labels}
     if named := [name for name, is_given in endless.items() if is_given]:
         raise CommandError(f"{' and '.join(named)}: only with --only-producer")
-    pace = rate if rate is not None else (0.0 if once else RATE)
+    report = _work(own, rate if rate is not None else (0.0 if once else RATE), once=once)
+    if json:
+        sys.stdout.buffer.write(report.to_json())
+    else:
+        print(render_report(report))
+
+
+def _work(own: "Own", pace: float, *, once: bool) -> "Report":
+    """Send the pages and run a worker, until a signal or, `once`, until all is worked off."""
+    from mistakebound.commands.demo.pages import must_be_the_demos, send_unsent
+    from mistakebound.commands.progress import Progress
+    from mistakebound.commands.topics.rules import default_partitions, wanted_config
+    from mistakebound.config.checks import require_learner
+    from mistakebound.core.faults import BadLog
+    from mistakebound.core.replay.replay import report_of
+    from mistakebound.log.protocol import Refused
+    from mistakebound.worker.process import stop_on_signals, work
+
+    settings = own.settings
     progress = Progress(print_message)
     sent = threading.Event()
     failures: list[Exception] = []
@@ -78,6 +99,7 @@ def demo(
         require_learner(settings, partitions)
         reached.create_topics(partitions, wanted_config(settings))
         require_learner(settings, reached.partitions)
+        must_be_the_demos(reached, settings)
         print_message(f"log {settings.log.url}, {reached.partitions} partitions")
 
         def produce() -> None:
@@ -89,26 +111,37 @@ def demo(
 
         producer = threading.Thread(target=produce, name="demo", daemon=True)
         producer.start()
-        worker = work(
-            reached,
-            settings,
-            lambda idle: stop.is_set() or bool(failures) or (once and idle and sent.is_set()),
-            log_format="console",
-            log_level="warning",
-            next_free=not explicit,
-            serving=lambda url: print_message(f"status page on {url}/, metrics on {url}/metrics"),
-            stepped=lambda held: progress.observe(held.state.ledgers.values()),
-        )
+        try:
+            worker = work(
+                reached,
+                settings,
+                lambda idle: stop.is_set() or bool(failures) or (once and idle and sent.is_set()),
+                log_format="console",
+                log_level="warning",
+                next_free=not own.is_address_given,
+                serving=lambda url: print_message(f"status page on {url}/, metrics on {url}/metrics"),
+                stepped=lambda held: progress.observe(held.state.ledgers.values()),
+            )
+        except (BadLog, Refused) as error:
+            raise CommandError(f"{error}\n{_afresh(settings)}", code_of(error)) from None
         producer.join(timeout=5)
         if failures:
             raise failures[0]
         assert worker.held is not None
         report = report_of(worker.held.state)
     progress.finish(report)
-    if json:
-        sys.stdout.buffer.write(report.to_json())
-    else:
-        print(render_report(report))
+    return report
+
+
+def _afresh(settings: "Settings") -> str:
+    """How a demo that cannot go on begins again: what it did is worth nothing."""
+    url = settings.log.url or ""
+    if url.startswith("sqlite:"):
+        file, folder = url.removeprefix("sqlite:"), settings.checkpoint.url
+        return (
+            f"Or begin the demo afresh: delete {file} and what begins with {file}- beside it ({folder} too)."
+        )
+    return "Or begin the demo afresh: give it another prefix, --set log.prefix=NAME. --yes"
 
 
 def _only_produce(
@@ -116,7 +149,7 @@ def _only_produce(
 ) -> None:
     """Send the stream without running a worker, until a signal. The topics must exist."""
     from mistakebound.commands.demo.endless import LATE_S, flip, produce, repeat
-    from mistakebound.commands.demo.pages import read_pages
+    from mistakebound.commands.demo.pages import must_be_the_demos, read_pages
     from mistakebound.core.records import INPUTS
     from mistakebound.worker.process import stop_on_signals
 
@@ -127,6 +160,7 @@ def _only_produce(
         raise CommandError(f"--late {late:g}: give seconds, 0 or more")
     stream = repeat(read_pages())
     with stop_on_signals() as stop, open_log(settings) as reached:
+        must_be_the_demos(reached, settings)
         print_message(f"sending {rate:g} examples a second to {settings.log.url}")
         produce(
             reached,
@@ -137,24 +171,3 @@ def _only_produce(
             late_s=LATE_S if late is None else late,
             topics=INPUTS[:1] if withhold_labels else INPUTS,
         )
-
-
-def _read_settings(config: "Config", sets: "Sets", log: "LogUrl") -> "tuple[Settings, bool]":
-    """The settings, with the demo's own defaults where nothing was given; and whether http.address was given."""
-    from datetime import timedelta
-
-    found = load(config, sets, log)
-    given = {key for key, origin in found.origins.items() if origin.kind != "default"}
-    settings = found.settings
-    url = settings.log.url or LOG
-    on_kafka = url.startswith("kafka")
-    prefix = settings.log.prefix or ("demo." if on_kafka else "")
-    changes: dict[str, Any] = {"log": settings.log.model_copy(update={"url": url, "prefix": prefix})}
-    if settings.labels.max_delay is None:
-        changes["labels"] = settings.labels.model_copy(update={"max_delay": timedelta(days=1)})
-    if "batch.max_records" not in given:
-        changes["batch"] = settings.batch.model_copy(update={"max_records": STEP_RECORDS})
-    if "checkpoint.url" not in given and not on_kafka:
-        beside = "" if ":memory:" in url else url.removeprefix("sqlite:") + "-checkpoints"
-        changes["checkpoint"] = settings.checkpoint.model_copy(update={"url": beside})
-    return settings.model_copy(update=changes), "http.address" in given

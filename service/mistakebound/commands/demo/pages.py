@@ -3,14 +3,16 @@
 import io
 import threading
 import time
+from collections.abc import Mapping
 from importlib.resources import files
 
 from mistakebound.commands.input_files import InputFile
 from mistakebound.commands.labelled_files.labelled_file import LabelledFile
 from mistakebound.core.records import INPUTS, Outgoing, Record, Topic
 from mistakebound.core.replay.replay import Row, as_stream
+from mistakebound.log.newest import newest_record
 from mistakebound.log.partitioner import partition_of
-from mistakebound.log.protocol import Log
+from mistakebound.log.protocol import Log, Refused
 from mistakebound.settings import LabelSettings, Settings
 
 OUTSTANDING = 20
@@ -34,6 +36,34 @@ def choose_partition(number: int, key: bytes, partitions: int) -> int:  # noqa: 
 def read_ends(log: Log) -> dict[tuple[Topic, int], int]:
     """Where each input's partitions end, which tells how far an earlier run came."""
     return {(topic, p): log.high_watermark(topic, p) for topic in INPUTS for p in range(log.partitions)}
+
+
+def must_be_the_demos(log: Log, settings: Settings) -> None:
+    """Raises Refused where an input topic's oldest or newest records are not the demo's: its pages do not belong there."""
+    pages = {row.id: row for row in read_pages()}
+    for topic in INPUTS:
+        for p in range(log.partitions):
+            oldest = next(iter(log.read(topic, p, log.low_watermark(topic, p))), None)
+            for record in (oldest, newest_record(log, topic, p)):
+                if record is not None and not _is_the_demos(record, pages, settings):
+                    name = settings.topic_name(topic)
+                    raise Refused(
+                        f"{name}-{p} of {settings.log.url} holds records that are not the demo's (offset "
+                        f"{record.offset}, key {record.key!r}), and its web pages do not belong among them: leave "
+                        "--log out, or give the demo a prefix that nobody uses, --set log.prefix=NAME. --yes"
+                    )
+
+
+def _is_the_demos(record: Record, pages: Mapping[str, Row], settings: Settings) -> bool:
+    """Whether the demo sends such a record, in this lap or a later one, with the true label or the opposite."""
+    key = (record.key or b"").decode(errors="replace")
+    first, _, lap = key.rpartition("-")
+    page = pages.get(key) or (pages.get(first) if lap.isdecimal() else None)
+    if page is None:
+        return False
+    rows = (page._replace(id=key, label=label) for label in (True, False))
+    sent = (one for row in rows for one in as_stream([row], settings, 1, 0))
+    return any((one.topic, one.value) == (record.topic, record.value) for one in sent)
 
 
 def send_unsent(log: Log, settings: Settings, examples_per_s: float, stop: threading.Event) -> bool:

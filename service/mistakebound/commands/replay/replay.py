@@ -15,7 +15,7 @@ from mistakebound.commands.labelled_files.columns import (
     LabelColumn,
     given_columns,
 )
-from mistakebound.commands.options import Config, Json, LogUrl, Sets, read_settings
+from mistakebound.commands.options import Config, Json, LogUrl, Sets, print_cautions, read_settings
 from mistakebound.commands.unusable import MaxInvalid
 from mistakebound.exit_codes import ExitCode
 
@@ -82,6 +82,7 @@ def replay(
     from mistakebound.commands.unusable import reasons_against
 
     settings = read_settings(config, sets, log)
+    print_cautions(settings)
     expectations = [Expectation(text) for text in expect or ()]
     wanted = Wanted(delay, epochs, shuffle, seed, add_a_feature)
     columns = given_columns(label, record_id, features, ignore, delimiter)

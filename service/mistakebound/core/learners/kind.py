@@ -109,6 +109,8 @@ class Kind:
     """Those of them that must be set."""
     requires: Callable[[LearnerSettings], Iterable[Unmet]] = lambda settings: ()
     """What else is wrong with its settings."""
+    cautions: Callable[[LearnerSettings], Iterable[Unmet]] = lambda settings: ()
+    """Settings that it can work with, and with which it hardly ever is what is wanted."""
     boolean: bool = False
     """Features are 0 or 1, and BIAS is off."""
     unit: bool = False

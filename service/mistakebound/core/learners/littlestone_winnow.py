@@ -6,16 +6,19 @@ for good (Winnow1: disjunctions only). A weight is alpha^theta, theta a count of
 -inf once set to zero. A feature in no update sleeps at weight 1, so their number n may be huge.
 """
 
+from collections.abc import Iterator
 from math import inf
 from sys import float_info
 
 from mistakebound.core import bounds
 from mistakebound.core.learners.claim import Claim, Run
 from mistakebound.core.learners.concepts import variables_of
-from mistakebound.core.learners.kind import Kind
+from mistakebound.core.learners.kind import Kind, Unmet
 from mistakebound.core.linear.linear import Linear
 from mistakebound.core.linear.theta import active
 from mistakebound.settings import LearnerSettings
+
+_HALF = "Set it to about half the number of variables"
 
 
 def littlestone_winnow(settings: LearnerSettings, partitions: int) -> Linear:
@@ -33,23 +36,39 @@ def littlestone_winnow(settings: LearnerSettings, partitions: int) -> Linear:
     def step(positive: bool) -> float:
         return 1.0 if positive else demoted
 
-    return Linear(
-        settings, partitions, weight=weight, threshold=settings.threshold or 0.0, step=step, length=active
-    )
+    threshold = 0.0 if isinstance(settings.threshold, str) else settings.threshold or 0.0
+    return Linear(settings, partitions, weight=weight, threshold=threshold, step=step, length=active)
 
 
 def _claim(run: Run) -> Claim | None:
     settings, variables = run.settings, variables_of(run.settings)
-    if settings.relevant is None or variables is None or settings.threshold is None:
+    threshold = settings.threshold
+    if settings.relevant is None or variables is None or threshold is None or isinstance(threshold, str):
         return None
     if run.missing or settings.delay_policy == "issued":
         return None
     zero = settings.demotion == "zero"
-    if settings.threshold < (1 / settings.alpha if zero else 1.0):
+    if threshold < (1 / settings.alpha if zero else 1.0):
         return None
     bound = bounds.littlestone_zero if zero else bounds.littlestone_divide
-    most = bound(settings.relevant, len(variables), settings.alpha, settings.threshold)
+    most = bound(settings.relevant, len(variables), settings.alpha, threshold)
     return Claim("Littlestone", most, f"k = {settings.relevant}, n = {len(variables)}")
+
+
+def _requires(settings: LearnerSettings) -> Iterator[Unmet]:
+    if isinstance(settings.threshold, str):
+        yield Unmet(
+            "learner.threshold", f"littlestone-winnow needs a number, not {settings.threshold!r}", _HALF
+        )
+
+
+def _cautions(settings: LearnerSettings) -> Iterator[Unmet]:
+    threshold = settings.threshold
+    if threshold is None or isinstance(threshold, str):
+        return
+    if threshold < 0.0 or (threshold == 0.0 and settings.demotion == "divide"):
+        wrong = "its weights and features are never negative, so it predicts positive for every example"
+        yield Unmet("learner.threshold", wrong, _HALF)
 
 
 def _undeclared(settings: LearnerSettings) -> str | None:
@@ -66,6 +85,8 @@ KIND = Kind(
     bound="3k(log2 theta + 1) + 2n/theta at alpha 2",
     parameters=("alpha", "threshold", "demotion", "tie", "variables", "relevant", "window"),
     needs=("threshold",),
+    requires=_requires,
+    cautions=_cautions,
     boolean=True,
     claim=_claim,
     undeclared=_undeclared,

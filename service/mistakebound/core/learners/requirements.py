@@ -45,6 +45,12 @@ def unmet(settings: Settings, partitions: int | None = None) -> Iterator[Unmet]:
         yield Unmet("log.partitions", wrong, kind.one_partition.remedy)
 
 
+def cautions(settings: Settings) -> Iterator[Unmet]:
+    """What the learner can work with, and is hardly ever what is wanted."""
+    kind = learners.KINDS.get(settings.learner.kind)
+    return iter(()) if kind is None else iter(kind.cautions(settings.learner))
+
+
 def accepted(settings: Settings) -> Callable[[Features], None] | None:
     """A check of decoded features, which raises BadRecord for what the learner does not take.
 

@@ -11,7 +11,7 @@ from mistakebound.core.faults import BadLog
 from mistakebound.core.messages.schema import Epoch, Update, read_update
 from mistakebound.core.model.model import Model
 from mistakebound.core.model.model_snapshot import Snapshot
-from mistakebound.core.model.settings_diff import changes
+from mistakebound.core.model.settings_diff import changes, going_on
 from mistakebound.core.records import Record
 from mistakebound.settings import Settings
 
@@ -25,7 +25,9 @@ class Fold:
 
     def __init__(self, settings: Settings, partitions: int, epochs: Iterable[Epoch] = ()) -> None:
         self.epochs: dict[int, Epoch] = {epoch.epoch: epoch for epoch in epochs}
-        self.model = Model(settings, partitions, max(self.epochs, default=0))
+        newest = max(self.epochs, default=0)
+        settings = going_on(settings, self.epochs[newest].settings) if newest else settings
+        self.model = Model(settings, partitions, newest)
         self.next_offsets = [0] * partitions
         self._inherited = self._base_versions()
         self.model.based = bool(self._inherited)
@@ -50,6 +52,8 @@ class Fold:
     def fold(self, partition: int, records: Iterable[Record]) -> bool:
         """Fold records in log order. False: an epoch newer than all known began; start afresh with `epochs`.
 
+        The first epoch asks for that too where it goes on with other settings than were given (`going_on`).
+
         Raises BadLog.
         """
         self.model.begin(undoable=False)
@@ -59,6 +63,8 @@ class Fold:
                 if message.epoch not in self.epochs:
                     self.epochs[message.epoch] = message
                     if self.model.epoch != 0:
+                        return False
+                    if going_on(self.model.settings, message.settings) is not self.model.settings:
                         return False
                     self.model.epoch = message.epoch
                     self._inherited = self._base_versions()

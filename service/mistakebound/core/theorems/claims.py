@@ -88,7 +88,7 @@ def certificate(model: Model) -> float | None:
     Those are the updates of this epoch, or with a window the newest of them.
 
     Length as the learner's theorem measures it. None before an update and where no such statement is known:
-    set learners, a kernel's budget, Littlestone's Winnow, Winnow with a threshold, open classes.
+    set learners, a kernel's budget, Littlestone's Winnow, Winnow with a number above or below 0 as threshold, open classes.
     """
     updates = sum(model.updates if model.window is None else model.window.counting())
     if model.based or not updates:

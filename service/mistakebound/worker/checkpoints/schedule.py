@@ -124,7 +124,7 @@ class CheckpointSchedule:
             format=FORMAT,
             group=self._settings.group,
             topics=topic_ids(self._log),
-            settings=settings_digest(self._settings),
+            settings=settings_digest(held.state.model.settings),
             epochs=epochs_of(held.fold),
             model=held.state.model.snapshot(),
             updates_next=held.fold.next_offsets,

@@ -14,6 +14,7 @@ from msgspec.structs import replace
 from mistakebound.core.ledger.ledger import Ledger
 from mistakebound.core.messages.schema import FORMAT, Base, Epoch, Update, encode, read_update
 from mistakebound.core.model.fold import Fold
+from mistakebound.core.model.settings_diff import going_on
 from mistakebound.core.records import OUTPUTS, Outgoing, Record
 from mistakebound.core.replay.rejections import RowRejections
 from mistakebound.core.replay.replay import Row, replay_rows
@@ -64,6 +65,7 @@ def planned(log: Log, settings: Settings, rows: Iterable[Row]) -> SeedPlan:
     epochs = dict(found.epochs) if found is not None else {}
     base = None
     if found is not None:
+        settings = going_on(settings, found.newest.settings)
         refuse_changed(found.newest, settings)
         refuse_other_topics(log, found.newest)
         own = list(found.updates[found.newest.epoch])

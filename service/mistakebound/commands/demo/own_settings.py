@@ -1,0 +1,110 @@
+"""The demo's settings are its own: it must neither write into anybody's topics nor stumble over anybody's settings.
+
+1. Only flags say where it works and how it learns. Of files and variables it takes what names no topic, no group and
+   no folder: options of the Kafka client, and from variables the address of the page, which a container sets.
+2. What it leaves aside is named, unless it is as the demo has it anyway.
+3. A prefix, a topic or a group that a flag names must be confirmed.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+
+from mistakebound.commands.errors import CommandError
+from mistakebound.config.load import DEFAULT_FILE, check
+from mistakebound.config.problems import Problem
+from mistakebound.config.sources import Given, from_environment, from_file, from_flags
+from mistakebound.settings import Settings
+
+LOG = "sqlite:mistakebound-demo.db"
+PREFIX = "demo."
+"""On Kafka, where others have topics too."""
+STEP_RECORDS = 50
+"""Small, so that one can watch the steps."""
+MAX_DELAY = timedelta(days=1)
+
+
+@dataclass(frozen=True, slots=True)
+class Own:
+    """Settings for the demo."""
+
+    settings: Settings
+    is_address_given: bool
+    """By a flag: then no other port will do."""
+    ignored: Sequence[str]
+    """A line for each source whose settings were left aside, and the keys."""
+
+
+def read_own(
+    config: Path | None,
+    sets: Sequence[str],
+    log_url: str | None,
+    environ: Mapping[str, str],
+    *,
+    confirmed: bool,
+) -> Own:
+    """Raises ConfigurationError for what is wrong with the flags or a file that was named; CommandError."""
+    problems: list[Problem] = []
+    others: list[Problem] = []  # with what the demo does not take; only a named file must be right
+    path, is_named = (DEFAULT_FILE, False) if config is None else (config, True)
+    file = list(from_file(path, "--config", problems if is_named else others, must_exist=is_named))
+    variables = list(from_environment(environ, others))
+    flags = list(from_flags(sets, log_url, problems))
+    taken = [one for one in (*file, *variables) if one.key.startswith("kafka.")]
+    taken += [one for one in variables if one.key == "http.address"]
+    found = check(problems, taken, flags)
+    if not confirmed:
+        _must_be_own(flags)
+    given = {one.key for one in flags}
+    settings = _with_defaults(found.settings, given)
+    left = [one for one in (*file, *variables) if one not in taken and one.key not in given]
+    return Own(settings, "http.address" in given, _ignored(left, settings))
+
+
+def _must_be_own(flags: Iterable[Given]) -> None:
+    for one in flags:
+        elsewhere = one.key in ("log.prefix", "worker.group") or one.key.startswith("topics.")
+        if elsewhere and one.value != PREFIX:
+            raise CommandError(
+                f"--set {one.key}={one.value}: the demo has topics of its own, and would send its web pages there; "
+                "leave it out, or confirm it with --yes"
+            )
+
+
+def _with_defaults(settings: Settings, given: Iterable[str]) -> Settings:
+    """The demo's own, where no flag says otherwise."""
+    url = settings.log.url or LOG
+    on_kafka = url.startswith("kafka")
+    prefix = settings.log.prefix if "log.prefix" in given else PREFIX if on_kafka else ""
+    changes: dict[str, Any] = {"log": settings.log.model_copy(update={"url": url, "prefix": prefix})}
+    if settings.labels.max_delay is None:
+        changes["labels"] = settings.labels.model_copy(update={"max_delay": MAX_DELAY})
+    if "batch.max_records" not in given:
+        changes["batch"] = settings.batch.model_copy(update={"max_records": STEP_RECORDS})
+    if "checkpoint.url" not in given:
+        # 1,250 pages are read again at once; on Kafka there is no folder that is surely the demo's.
+        beside = "" if on_kafka or ":memory:" in url else url.removeprefix("sqlite:") + "-checkpoints"
+        changes["checkpoint"] = settings.checkpoint.model_copy(update={"url": beside})
+    return settings.model_copy(update=changes)
+
+
+def _ignored(left: Iterable[Given], settings: Settings) -> list[str]:
+    by_source: dict[str, list[str]] = {}
+    for one in left:
+        if _differs(one, settings):
+            source = one.origin.name if one.origin.kind == "file" else one.origin.kind
+            by_source.setdefault(source, []).append(one.key)
+    return [f"of {source}: {', '.join(sorted(set(keys)))}" for source, keys in by_source.items()]
+
+
+def _differs(one: Given, settings: Settings) -> bool:
+    section, _, name = one.key.partition(".")
+    try:
+        theirs = Settings.model_validate({section: {name: one.value}})
+    except ValidationError:
+        return True
+    return bool(getattr(getattr(theirs, section), name) != getattr(getattr(settings, section), name))
