@@ -14,7 +14,7 @@ class BusyLog:
     """Passes every call on. Before a read or a watermark, at most `times` times, some examples of each partition are
     labelled, so that one step writes to all of them."""
 
-    def __init__(self, log: Log, settings: Settings, times: int = 30) -> None:
+    def __init__(self, log: Log, settings: Settings, times: int = 20) -> None:
         self._log, self._settings, self._left = log, settings, times
         self._random, self._sent = Random(7), 0
         self.work()

@@ -6,14 +6,27 @@ import threading
 from mistakebound.core.messages.schema import Update
 from mistakebound.log import open_log
 from mistakebound.settings import Settings
-from tests.commands.support.command_line import ok
+from tests.commands.support.command_line import ok, run
 from tests.commands.support.epochs import read_updates
 from tests.faults.support.recount import digest
 from tests.log.kafka.end_to_end.conftest import inputs
-from tests.log.kafka.end_to_end.test_sharing import working
-from tests.worker.support.working import altered, opened
+from tests.log.kafka.end_to_end.test_sharing import until, working
+from tests.worker.support.working import Run, altered, opened
 
 ASKED = 8
+
+
+def test_a_check_of_the_topics_knows_the_delay_that_the_epoch_allows(settings: Settings) -> None:
+    """Eleven days, of which the broker keeps seven: without `labels.max_delay` at hand that is no less wrong."""
+    place = ["--log", settings.log.url or "", f"--set=log.prefix={settings.log.prefix}"]
+    with opened(settings, 2) as log:
+        Run(log, settings)
+    found = run("topics", "check", "--json", *place, log=None)
+    assert found.exit_code == 3
+    verdicts = {
+        each["topic"]: each["verdict"] for each in json.loads(found.stdout) if each["rule"] == "retention.ms"
+    }
+    assert verdicts["predictions"] == "failed"
 
 
 def test_status_agrees_with_itself_while_steps_are_committed(settings: Settings) -> None:
@@ -33,6 +46,7 @@ def test_status_agrees_with_itself_while_steps_are_committed(settings: Settings)
         feeding = threading.Thread(target=feed)
         feeding.start()
         try:
+            until(lambda: log.group_positions()[0] is not None, "the worker works")
             while len(answers) < ASKED:
                 told = json.loads(ok("status", "--model", "--json", *place, log=None).stdout)
                 if told["updates"] and (not answers or told["updates"] > answers[-1]["updates"]):
