@@ -109,6 +109,8 @@ class Hypothesis:
     """The largest by size; by that of `theta` where there is one."""
     initial: float | None = None
     """Where learning multiplies weights: the weight before the first update."""
+    linear: bool = True
+    """Whether a score is the sum over the features of weight times value."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,7 +131,7 @@ class History:
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """Published predictions of one class whose label said one class. Classes are spelled as JSON."""
+    """Published predictions of one class whose label said one class. Classes are spelled as in tables."""
 
     actual: str
     predicted: str
@@ -159,7 +161,7 @@ class WorkerStatus:
     classes: tuple[LabelValue, ...]
     """As declared; of two the first is the positive one. Empty where any text is a class."""
     first_commands: tuple[str, ...]
-    """Commands that send a first example, and its label."""
+    """Commands that send a first example, and its label; none where no other process can."""
     version: str
     state: str
     live: bool

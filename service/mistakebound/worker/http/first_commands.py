@@ -11,10 +11,13 @@ from mistakebound.core.records import Stream
 from mistakebound.settings import MessageSettings, Settings
 
 ID = "first"
+IN_MEMORY = "sqlite::memory:"
 
 
 def first_commands(settings: Settings) -> tuple[str, ...]:
-    """An example, then its label; each is one line for a shell."""
+    """An example, then its label; each is one line for a shell. None for a log in memory, which no other process sees."""
+    if settings.log.url == IN_MEMORY:
+        return ()
     at, classes = settings.messages, declared(settings.labels)
     label = classes[0] if classes else "a"
     name = next(iter(variables_of(settings.learner) or ()), "a")

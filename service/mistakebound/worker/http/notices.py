@@ -15,6 +15,8 @@ ENOUGH = 20
 """Examples without a label that are worth a word."""
 SILENT_S = 10
 """How long examples must come without a label before a notice says so."""
+APART_S = 10
+"""Less between two clocks is not worth a word."""
 
 
 def notices(
@@ -102,13 +104,9 @@ def _oldest(partitions: Sequence[PartitionStatus], now_s: float) -> str:
     since_s = min(
         (each.oldest_waiting_at for each in partitions if each.oldest_waiting_at is not None), default=None
     )
-    by_record_time = duration(age_s)
-    by_clock = by_record_time if since_s is None else duration(now_s - since_s)
-    return (
-        by_clock
-        if by_clock == by_record_time
-        else f"{by_clock} by the clock and {by_record_time} by record time"
-    )
+    if since_s is None or abs(now_s - since_s - age_s) < APART_S:
+        return duration(age_s)
+    return f"{duration(now_s - since_s)} by the clock and {duration(age_s)} by record time"
 
 
 def _last(counts: Sequence[int]) -> int | None:

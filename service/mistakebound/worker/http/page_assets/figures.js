@@ -1,11 +1,12 @@
 // What was counted: at a glance, over time, by outcome, by class, by partition.
 
 import { chart } from "/chart.js";
-import { $, bar, barRow, count, duration, list, make, number, percent, say, share, time, unquoted } from "/write.js";
+import { $, bar, barRow, count, duration, list, make, number, percent, say, share, spell, time } from "/write.js";
 
 const POINTS = 60;
 const PAIRS = 8;
 const MINUTE = 60;
+const APART_S = 10;
 
 /** Whether the worker's own partitions are all there are: then its counts are those of all workers. */
 export const alone = (worker) => worker.partition_count === null || worker.partitions.length === worker.partition_count;
@@ -26,8 +27,9 @@ function oldest(worker) {
   if (!ages.length) return "none";
   const most = worker.max_delay_seconds === null ? "" : ` of ${duration(worker.max_delay_seconds)}`;
   const since = worker.partitions.map((each) => each.oldest_waiting_at).filter((each) => each !== null);
-  const [byRecords, byClock] = [duration(Math.max(...ages)), duration(worker.now - Math.min(...since))];
-  return byRecords === byClock ? `oldest ${byRecords}${most}` : `oldest ${byRecords}${most} by record time, ${byClock} by the clock`;
+  const [byRecords, byClock] = [Math.max(...ages), worker.now - Math.min(...since)];
+  const text = `oldest ${duration(byRecords)}${most}`;
+  return Math.abs(byClock - byRecords) < APART_S ? text : `${text} by record time, ${duration(byClock)} by the clock`;
 }
 
 export function showFigures(status, worker) {
@@ -113,12 +115,12 @@ export function showOutcomes(id, counts, held, name) {
 
 /** Of two classes both kinds of mistake; of more, the pairs that are taken for each other most often. */
 export function showClasses(worker) {
-  const pairs = worker.judged.map((each) => ({ ...each, actual: unquoted(each.actual), predicted: unquoted(each.predicted) }));
+  const pairs = worker.judged;
   const labelled = (actual) => pairs.find((each) => each.actual === actual)?.labelled ?? 0;
   const wrong = pairs.filter((each) => each.actual !== each.predicted);
   let rows = wrong.slice(0, PAIRS).map((each) => ["", each.predicted, each.actual, each.count]);
   if (worker.classes.length === 2) {
-    const [positive, negative] = worker.classes.map((each) => (typeof each === "string" ? each : JSON.stringify(each)));
+    const [positive, negative] = worker.classes.map(spell);
     const found = (predicted, actual) => pairs.find((each) => each.predicted === predicted && each.actual === actual)?.count ?? 0;
     rows = [["false positive: ", positive, negative], ["false negative: ", negative, positive]].map((each) => [...each, found(each[1], each[2])]);
   }

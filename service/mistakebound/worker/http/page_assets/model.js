@@ -35,6 +35,7 @@ function direction(hypothesis, classes, two) {
     return ` Learning multiplies them, so the bars are on a logarithmic scale${start}: ${hypothesis.initial ? "promoted to the right, demoted to the left" : "above 0 to the right, below 0 to the left"}.`;
   }
   if (!two) return "";
+  if (!hypothesis.linear) return " Positive to the right, negative to the left.";
   return classes.length === 2 ? ` To the right they speak for ${spell(classes[0])}, to the left for ${spell(classes[1])}.` : " To the right they speak for the class, to the left against it.";
 }
 

@@ -16,8 +16,9 @@ function showHead(status, worker) {
     : own.length === of ? (of === 1 ? "the only partition" : `all ${of} partitions`)
     : `partition${own.length === 1 ? "" : "s"} ${list(own)} of ${of}; other workers have the rest`;
   say("scope", `worker ${worker.slot}, ${scope}`);
-  const prefix = worker.prefix ? `, prefix ${worker.prefix}` : "";
-  say("place", `group ${worker.group}${prefix}; reads ${worker.topics.examples} and ${worker.topics.labels}, writes ${worker.topics.predictions}`);
+  const { examples, labels, predictions } = worker.topics;
+  const place = [`group ${worker.group}`, worker.prefix && `prefix ${worker.prefix}`, `reads ${examples} and ${labels}`, `writes ${predictions}`];
+  say("place", place.filter(Boolean).join(" · "));
   const rate = status.labelled ? `${percent(status.mistakes, status.labelled)} mistakes` : "no label yet";
   document.title = `${rate} · ${worker.group} · ${worker.slot}`;
   for (const [look, text] of [[".own", " (this worker)"], [".all", " (all workers)"]]) {
@@ -27,9 +28,9 @@ function showHead(status, worker) {
 
 /** Before anything came: what to send. */
 function showBegin(status, worker) {
-  $("begin").hidden = status.examples + status.labels.consumed > 0 || !worker.partitions.length;
-  say("first-example", worker.first_commands[0]);
-  say("first-label", worker.first_commands[1]);
+  $("begin").hidden = status.examples + status.labels.consumed > 0 || !worker.partitions.length || !worker.first_commands.length;
+  say("first-example", worker.first_commands[0] ?? "");
+  say("first-label", worker.first_commands[1] ?? "");
   say("first-topics", `${worker.topics.examples} and ${worker.topics.labels}`);
 }
 

@@ -20,19 +20,16 @@ export function number(value) {
 /** With its sign, which a colour never says alone. */
 export const signed = (value) => (value > 0 ? `+${number(value)}` : number(value).replace("-", "−"));
 
-export const percent = (part, all) => (all ? `${(part / all * 100).toFixed(1)} %` : "–");
-export const share = (value) => `${+(value * 100).toFixed(1)} %`;
+export const percent = (part, all) => (all ? `${(part / all * 100).toFixed(1)}\u00a0%` : "–");
+export const share = (value) => `${+(value * 100).toFixed(1)}\u00a0%`;
 export const spell = (label) => (typeof label === "string" ? label : label === null ? "nothing" : JSON.stringify(label));
-
-/** A class as counts spell it, which is as JSON. */
-export const unquoted = (spelled) => spell(JSON.parse(spelled));
 
 export function duration(seconds) {
   if (seconds === null || seconds === undefined) return "–";
   for (const [unit, length] of [["d", 86400], ["h", 3600], ["min", 60]]) {
-    if (seconds >= 2 * length) return `${Math.round(seconds / length)} ${unit}`;
+    if (seconds >= 2 * length) return `${Math.round(seconds / length)}\u00a0${unit}`;
   }
-  return `${Math.max(0, Math.round(seconds))} s`;
+  return `${Math.max(0, Math.round(seconds))}\u00a0s`;
 }
 
 /** The time of day, with the date where that is not today's. */
