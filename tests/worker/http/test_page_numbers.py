@@ -169,6 +169,23 @@ def test_a_drift_is_told_for_as_long_as_it_lasts_and_no_longer() -> None:
     assert [at for at, found in told if at >= 18_660 and found] == []
 
 
+def test_one_change_is_told_as_one() -> None:
+    """From 20 to 80 %: at once, and ever after with the time at which it happened."""
+    told = dict(stream((1_000, 0.2), (3_000, 0.8)))
+    found = [one for at, one in told.items() if at > 1_020]
+    assert {None if one is None else one.since_s for one in found} <= {1_000, 1_020}, (
+        "to a bucket of each ring"
+    )
+
+
+def test_a_rate_that_creeps_up_is_told_long_before_its_end() -> None:
+    """From 5 to 40 % within an hour, after half an hour of quiet: once it has doubled, the page goes on saying so."""
+    ramp = [(60.0, 0.05 + 0.35 * minute / 60) for minute in range(60)]
+    told = dict(stream((1_800, 0.05), *ramp, (1_800, 0.4)))
+    assert [at for at, found in told.items() if at <= 1_800 and found] == []
+    assert all(found for at, found in told.items() if at >= 3_600)
+
+
 def test_a_second_drift_is_told_after_a_first_one_is_over() -> None:
     """The first is part of what came before; the change to the second is still seen."""
     told = dict(stream((600, 0.05), (300, 0.5), (600, 0.05), (300, 0.5)))
