@@ -150,6 +150,6 @@ export function showPartitions(status, worker) {
   const model = status.model;
   const digest = model.digest === null ? "" : ` (sha256 ${model.digest.slice(0, 12)}…)`;
   say("version", model.updates.length
-    ? `Model: epoch ${model.epoch}, updates by partition ${list(model.updates.map(count))}${model.features === null ? "" : `, ${count(model.features)} features`}${digest}. Workers at the same version have the same digest.`
+    ? `Model${worker.measured_at === null ? "" : `, measured ${duration(worker.now - worker.measured_at)} ago`}: epoch ${model.epoch}, updates by partition ${list(model.updates.map(count))}${model.features === null ? "" : `, ${count(model.features)} features`}${digest}. Workers at the same version have the same digest.`
     : "No partition is assigned yet.");
 }
