@@ -412,8 +412,10 @@ def test_lost_positions_are_not_papered_over(settings: Settings) -> None:
 
 
 def test_what_run_would_need_reset_needs_too(settings: Settings) -> None:
-    """An epoch without labels.max_delay could never be worked in."""
-    result = run("reset", "--execute", "--log", settings.log.url or "", log=None)
+    """An epoch without labels.max_delay could never be worked in; a log without one has none to give."""
+    with opened(settings):
+        pass
+    result = run("reset", "--execute", *flags(settings)[:3], log=None)
     assert result.exit_code == 2
     assert "labels.max_delay: missing" in result.stderr
 

@@ -60,6 +60,13 @@ def print_cautions(settings: "Settings") -> None:
         print_message(f"warning: {each}")
 
 
+def read_log_settings(config: Path | None, sets: list[str] | None, log: str | None) -> "Settings":
+    """Settings to reach a log with: those that an epoch fixes are left at their defaults. Raises ConfigurationError."""
+    from mistakebound.config.load import load_without_epoch
+
+    return load_without_epoch(config, sets or (), log, os.environ).settings
+
+
 def open_log(settings: "Settings") -> "Log":
     """The log that the settings name, for a `with`. Raises ConfigurationError where they name none."""
     from mistakebound import log

@@ -13,7 +13,7 @@ from mistakebound.commands.options import (
     WaitS,
     open_log,
     print_cautions,
-    read_settings,
+    read_log_settings,
 )
 
 if TYPE_CHECKING:
@@ -47,20 +47,24 @@ def reset(
 ) -> None:
     """Begin the next epoch with these settings: forget the model, or go back to an earlier version.
 
+    Settings that could not run a worker (without labels.max_delay) only say what changes: the rest stays as it is.
     Nothing is deleted: counts for life, waiting examples and remembered ids stay. Stop all workers first.
     """
     from mistakebound.commands.committed_report import read_report
+    from mistakebound.commands.epoch_settings import settings_of_next
     from mistakebound.commands.output import print_json, print_message
     from mistakebound.commands.render_reset import render_reset, reset_as_dict
     from mistakebound.config.checks import require_for_run, require_learner
+    from mistakebound.worker.epochs.epochs import newest_epochs
     from mistakebound.worker.epochs.reset import execute as begin
     from mistakebound.worker.epochs.reset import must_not_be_lost, planned
 
-    settings = read_settings(config, sets, log)
-    require_for_run(settings)
-    print_cautions(settings)
+    settings = read_log_settings(config, sets, log)
     base = None if to is None else _parse_version(to)
     with open_log(settings) as reached:
+        settings = settings_of_next(next(iter(newest_epochs(reached)), None), config, sets, log)
+        require_for_run(settings)
+        print_cautions(settings)
         require_learner(settings, reached.partitions)
         must_not_be_lost(reached, settings, reached.group_positions())
         plan = planned(reached, settings, base, same_records=same_records)

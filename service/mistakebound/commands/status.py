@@ -4,7 +4,7 @@ from typing import Annotated
 
 from typer import Option
 
-from mistakebound.commands.options import Config, Json, LogUrl, Sets, open_log, read_settings
+from mistakebound.commands.options import Config, Json, LogUrl, Sets, open_log, read_log_settings
 
 
 def status(
@@ -19,23 +19,29 @@ def status(
     log: LogUrl = None,
     json: Json = False,
 ) -> None:
-    """Print tallies, lag and version from the committed offsets and the newest outcomes."""
+    """Print tallies, lag and version from the committed offsets and the newest outcomes.
+
+    The learner is that of the epoch in the log; settings that --model needs and nothing else gives are too.
+    """
     from mistakebound.commands import render_epochs
-    from mistakebound.commands.committed_report import read_lag, read_report
+    from mistakebound.commands.committed_report import read_cut, read_lag, report_of
+    from mistakebound.commands.epoch_settings import settings_in_epoch
     from mistakebound.commands.output import print_json, render_table
     from mistakebound.commands.render_report import render_report
     from mistakebound.core.model.settings_diff import changes
     from mistakebound.core.reporting import status as reporting
-    from mistakebound.worker.epochs.epochs import newest_epochs
 
     if schema:
         print_json(reporting.schema())
         return
-    settings = read_settings(config, sets, log)
+    settings = read_log_settings(config, sets, log)
     with open_log(settings) as reached:
-        found = read_report(reached, settings, fold=model)
+        cut = read_cut(reached)
+        if model or cut.epoch is None:
+            settings = settings_in_epoch(cut.epoch, config, sets, log)
+        found = report_of(reached, cut, settings, fold=model)
         lags = read_lag(reached)
-        epoch, before, *_ = (*newest_epochs(reached), None, None)
+    epoch, before, *_ = (*cut.epochs, None, None)
     if json:
         epoch_status = None if epoch is None else reporting.epoch_status(epoch, before)
         print_json(reporting.status(found, lags, epoch_status).as_dict())

@@ -1,12 +1,13 @@
 """One configuration out of flags, environment, file and defaults.
 
-1. Key by key, flags win over the environment, the environment over the file, the file over the defaults.
+1. Key by key, flags win over the environment, the environment over the file, the file over the defaults. What an
+   epoch fixes may come from a log instead of from the defaults.
 2. All problems (but those of values that lost) are found in one go, with key, value, origin and remedy.
 3. The origin of every value is kept.
 """
 
 import difflib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -23,6 +24,8 @@ from mistakebound.settings import Settings
 
 DEFAULT_FILE = Path("mistakebound.toml")
 ARGUMENT = Origin("argument", "load_settings")
+OF_EPOCH = ("learner", "features", "labels")
+"""The sections that an epoch fixes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,13 +43,37 @@ def load(config: Path | None, sets: Sequence[str], log_url: str | None, environ:
     `config` None means `./mistakebound.toml`, which may be missing; a file that was named must exist.
     """
     problems: list[Problem] = []
-    path = config if config is not None else DEFAULT_FILE
+    return check(problems, _given(config, sets, log_url, environ, problems))
+
+
+def load_without_epoch(
+    config: Path | None, sets: Sequence[str], log_url: str | None, environ: Mapping[str, str]
+) -> Loaded:
+    """The same without the sections that an epoch fixes: enough to read a log, which knows them."""
+    problems: list[Problem] = []
     return check(
-        problems,
-        from_file(path, "--config", problems, must_exist=config is not None),
-        from_environment(environ, problems),
-        from_flags(sets, log_url, problems),
+        problems, (one for one in _given(config, sets, log_url, environ, problems) if not _of_epoch(one))
     )
+
+
+def load_in_epoch(
+    config: Path | None,
+    sets: Sequence[str],
+    log_url: str | None,
+    environ: Mapping[str, str],
+    epoch: int,
+    fixed: Mapping[str, Mapping[str, Any]],
+) -> Loaded:
+    """The same, where an epoch's own settings (`fixed`) take the place of the defaults."""
+    problems: list[Problem] = []
+    origin = Origin("epoch", str(epoch))
+    known = (
+        Given(key, value, origin)
+        for section, table in fixed.items()
+        for name, value in table.items()
+        if (key := f"{section}.{name}") in keys()  # a newer version may have written others
+    )
+    return check(problems, known, _given(config, sets, log_url, environ, problems))
 
 
 def load_arguments(file: Path | None, sections: Mapping[str, Mapping[str, Any]]) -> Loaded:
@@ -55,6 +82,24 @@ def load_arguments(file: Path | None, sections: Mapping[str, Mapping[str, Any]])
     problems: list[Problem] = []
     arguments = from_document(sections, ARGUMENT, problems)
     return check(problems, () if file is None else from_file(file, "file", problems, ARGUMENT), arguments)
+
+
+def _given(
+    config: Path | None,
+    sets: Sequence[str],
+    log_url: str | None,
+    environ: Mapping[str, str],
+    problems: list[Problem],
+) -> Iterator[Given]:
+    """Later ones win."""
+    path = config if config is not None else DEFAULT_FILE
+    yield from from_file(path, "--config", problems, must_exist=config is not None)
+    yield from from_environment(environ, problems)
+    yield from from_flags(sets, log_url, problems)
+
+
+def _of_epoch(one: Given) -> bool:
+    return one.key.partition(".")[0] in OF_EPOCH
 
 
 def check(problems: list[Problem], *sources: Iterable[Given]) -> Loaded:

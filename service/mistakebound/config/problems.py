@@ -12,9 +12,9 @@ from mistakebound.config.masking import mask, mask_text
 class Origin:
     """Where a value came from."""
 
-    kind: Literal["flag", "argument", "environment", "file", "default"]
+    kind: Literal["flag", "argument", "environment", "file", "epoch", "default"]
     name: str = ""
-    """The flag, the function, the variable or the file's path."""
+    """The flag, the function, the variable, the file's path or the epoch's number."""
 
     def __str__(self) -> str:
         return f"{self.kind} {self.name}".rstrip()

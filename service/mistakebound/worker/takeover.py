@@ -7,7 +7,7 @@
    our own last one.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import NamedTuple
@@ -67,8 +67,10 @@ Borrow = Callable[[Mapping[int, Start]], Mapping[int, Frozen]]
 """Given where reading starts for each partition that is new here, returns ledgers that start later."""
 
 
-def fold_updates(log: Log, settings: Settings, checkpoint: Checkpoint | None) -> Fold:
-    """Fold all `updates` to the high watermark, under the settings of the newest epoch.
+def fold_updates(
+    log: Log, settings: Settings, checkpoint: Checkpoint | None, ends: Sequence[int] | None = None
+) -> Fold:
+    """Fold all `updates` to the high watermark, or to these offsets, under the settings of the newest epoch there.
 
     Raises Refused (also if these differ from `settings`), BadLog, BadSnapshot, Unreachable.
     """
@@ -78,7 +80,7 @@ def fold_updates(log: Log, settings: Settings, checkpoint: Checkpoint | None) ->
         fold.restore(checkpoint.model, checkpoint.updates_next)
     else:
         fold.next_offsets = _starts(log)
-    while not catch_up(log, fold):
+    while not catch_up(log, fold, ends):
         fold = Fold(settings, partitions, fold.epochs.values())
         fold.next_offsets = _starts(log)
     if fold.epoch is None:
@@ -88,9 +90,12 @@ def fold_updates(log: Log, settings: Settings, checkpoint: Checkpoint | None) ->
     return fold
 
 
-def catch_up(log: Log, fold: Fold) -> bool:
-    """Fold the updates that were added since; False when a newer epoch has begun."""
-    return all(fold.fold(p, log.read("updates", p, start)) for p, start in enumerate(fold.next_offsets))
+def catch_up(log: Log, fold: Fold, ends: Sequence[int] | None = None) -> bool:
+    """Fold the updates that were added since, to the high watermark or these offsets; False when a newer epoch has begun."""
+    return all(
+        fold.fold(p, log.read("updates", p, start, None if ends is None else ends[p]))
+        for p, start in enumerate(fold.next_offsets)
+    )
 
 
 def _starts(log: Log) -> list[int]:
@@ -187,7 +192,7 @@ def _take_over(
             ledgers[p] = _rebuild_borrowed(
                 log, settings, p, positions[p], borrowed.get(p), fold.model
             ) or _rebuild_ledger(log, settings, p, positions[p], frozen.get(p), fold.model)
-        _check_tally(fold.model, p, ledgers[p])
+        check_tally(fold.model, p, ledgers[p].tallies.epoch.updates)
         fold.model.knows(p, ledgers[p].tallies.epoch.judged)
         gone = deleted_unread(log, p, ledgers[p]) if skip_to_oldest else {}
         lost += gone.values()
@@ -225,7 +230,7 @@ def _rebuild_borrowed(
         return None
     try:
         ledger = _rebuild_ledger(log, settings, partition, position, frozen, model)
-        _check_tally(model, partition, ledger)
+        check_tally(model, partition, ledger.tallies.epoch.updates)
     except (BadLog, BadSnapshot, OffsetLost) as error:
         _log.warning("borrowed_ledger_left", partition=partition, reason=str(error))
         return None
@@ -297,8 +302,8 @@ def _newest_position(log: Log, partition: int, committed: Position | None) -> Po
     return position
 
 
-def _check_tally(model: Model, partition: int, ledger: Ledger) -> None:
-    counted = ledger.tallies.epoch.updates
+def check_tally(model: Model, partition: int, counted: int) -> None:
+    """Raises BadLog unless the partition has as many updates as were counted in the epoch."""
     if model.updates[partition] != counted:
         raise BadLog(
             f"updates-{partition} holds {model.updates[partition]} updates of epoch {model.epoch}, but the "

@@ -22,6 +22,7 @@ from tests.worker.support.working import opened
 
 VALID = Draft202012Validator(schema())
 XOR = [{"a": float(n % 2), "b": float(n // 2 % 2)} for n in range(12)]
+SCRIPTS = ("page.js", "figures.js", "model.js", "write.js", "chart.js")
 SAID = [n % 2 != n // 2 % 2 for n in range(12)]
 
 
@@ -150,19 +151,22 @@ def test_the_page_and_all_that_it_loads_come_from_the_worker(worker: Served) -> 
     for path in set(loaded):
         assert _page(worker, path[1:])
     assert re.search(r"<script(?![^>]*\bsrc=)|<style|\sstyle=|\son\w+=", page) is None
-    for name in ("page.js", "chart.js"):
+    for name in SCRIPTS:
         script = _page(worker, name)
         assert (
             re.search(r"innerHTML|outerHTML|insertAdjacent|document\.write|\beval\b|Function\(", script)
             is None
         )
         assert re.findall(r"https?://[^\"]+", script) in ([], ["http://www.w3.org/2000/svg"])
+        for loaded in re.findall(r'from "([^"]+)"', script):
+            assert _page(worker, loaded[1:])
 
 
 def test_every_part_that_the_script_fills_is_on_the_page() -> None:
     """An id is there once; every part that the script names exists."""
     folder = files("mistakebound.worker.http").joinpath("page_assets")
-    page, script = (folder.joinpath(name).read_text() for name in ("page.html", "page.js"))
+    page = folder.joinpath("page.html").read_text()
+    script = "".join(folder.joinpath(name).read_text() for name in SCRIPTS)
     there = re.findall(r'\bid="([^"]+)"', page)
     named = set(re.findall(r'(?:\$|say|showOutcomes)\("([a-z-]+)"', script))
     assert len(there) == len(set(there))

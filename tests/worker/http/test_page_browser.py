@@ -1,16 +1,19 @@
 """The status page in a real Chromium, served by a real worker."""
 
+import re
 import time
 from collections.abc import Iterator
 from itertools import count
+from pathlib import Path
 from random import Random
 from typing import Any
 
 import pytest
 
 from tests.worker.support.browser import Browser
-from tests.worker.support.page_shown import photograph, text, texts, visit, wide_by
+from tests.worker.support.page_shown import photograph, text, texts, title, visit, wide_by
 from tests.worker.support.page_worker import PATIENCE_S, Served, served
+from tests.worker.support.working import example
 
 pytestmark = [pytest.mark.chromium, pytest.mark.long]
 
@@ -78,6 +81,15 @@ def test_the_numbers_are_those_of_the_status_and_follow_it(browser: Browser) -> 
         assert updates.startswith(f"{shown(told['bounds'][0]['count'])} of at most ")
         assert mistakes.startswith(f"{shown(told['bounds'][1]['count'])} of at most ")
         assert texts(browser, "#notices li") == []
+        recent = text(browser, "recent-of")
+        assert re.fullmatch(r"[\d,]+ in [\d,]+; always the majority \d.*%", recent), "over the same minute"
+        group, slot = told["worker"]["group"], told["worker"]["slot"]
+        assert title(browser) == f"{rate} mistakes · {group} · {slot}"
+        prefix = told["worker"]["prefix"]
+        assert text(browser, "place") == (
+            f"group {group} · prefix {prefix} · reads {prefix}examples and {prefix}labels · writes {prefix}predictions"
+        )
+        assert {each.strip() for each in texts(browser, ".own, .all")} == {""}, "one worker has all there is"
         photograph(browser, "running")
 
         worker.rows(*points(100, 1))
@@ -97,7 +109,7 @@ def test_names_and_ids_are_text_whatever_they_say(browser: Browser) -> None:
         assert "a&lt;b" in texts(browser, "#weights th")
         assert any(one.startswith(f"{MARKUP} = ") for one in texts(browser, "#last tbody th"))
         assert browser.ask("document.querySelectorAll('main img, main script').length") == 0
-        assert "taken" not in browser.ask("document.title")
+        assert "taken" not in title(browser)
         browser.look(width=360)
         assert wide_by(browser) <= 0
 
@@ -119,9 +131,10 @@ def test_a_phone_needs_no_sideways_scroll_and_the_dark_is_dark(browser: Browser)
         )
 
 
-def test_an_empty_worker_says_what_it_waits_for(browser: Browser) -> None:
+def test_an_empty_worker_says_what_it_waits_for(browser: Browser, tmp_path: Path) -> None:
     """No label, no weight, no bound: words, never a broken number."""
-    with served(learner={"kind": "averaged-perceptron"}) as worker:
+    log = {"url": f"sqlite:{tmp_path / 'log.db'}", "prefix": "shop."}
+    with served(log=log, learner={"kind": "averaged-perceptron"}) as worker:
         worker.until(lambda told: told["worker"]["hypothesis"] is not None)
         visit(browser, worker.url)
         assert text(browser, "mistakes-of") == "no label yet"
@@ -130,7 +143,105 @@ def test_an_empty_worker_says_what_it_waits_for(browser: Browser) -> None:
         assert text(browser, "mistakes-note") == "None since this process began."
         everything = browser.ask("document.body.innerText")
         assert [bad for bad in ("NaN", "undefined", "null", "Infinity") if bad in everything] == []
+        commands = worker.status()["worker"]["first_commands"]
+        assert [text(browser, "first-example"), text(browser, "first-label")] == commands
+        assert title(browser).startswith("no label yet · ")
         photograph(browser, "empty")
+        worker.rows([{"a": 1.0}], [None])
+        browser.wait("document.getElementById('begin').hidden")
+
+
+def test_weights_that_are_multiplied_are_drawn_on_a_logarithmic_scale(browser: Browser) -> None:
+    """What was promoted twice is drawn twice as far as what was promoted once, to the other side of what was demoted."""
+    with served(learner={"kind": "winnow", "eta": 2.0}, features={"bias": False}) as worker:
+        features = [{"down": 4.0, "up": 0.5}, {"down": 4.0}, {"up": 0.5, "other": -8.0}]
+        worker.rows(features * 3, [False, False, True] * 3)
+        told = worker.labelled(9)["worker"]["hypothesis"]
+        visit(browser, worker.url)
+        browser.wait("document.querySelector('#weights th')")
+        sizes = browser.ask(
+            "[...document.querySelectorAll('#weights .bar span')].map((one) => parseFloat(one.style.getPropertyValue('--size')))"
+        )
+        expected = [abs(each["theta"]) for each in told["top"]]
+        assert [size / sizes[0] for size in sizes] == pytest.approx([size / expected[0] for size in expected])
+        assert "logarithmic scale, from the 1 that each began with" in text(browser, "weights-note")
+        assert any("× 10⁻" in each for each in texts(browser, "#weights td:last-child"))
+        photograph(browser, "winnow")
+
+
+def test_a_colour_has_one_meaning_and_none_alone(browser: Browser) -> None:
+    """Red is what is wrong. A negative weight is not: it points to the left, and has its sign."""
+    with served(learner={"kind": "averaged-perceptron"}) as worker:
+        worker.rows(*points(300))
+        worker.labelled(300)
+        visit(browser, worker.url)
+        browser.wait("document.querySelector('#weights th')")
+        assert browser.ask("document.querySelectorAll('#weights .bad').length") == 0
+        assert any(each.startswith("−") for each in texts(browser, "#weights td:last-child"))
+        assert any(each.startswith("+") for each in texts(browser, "#weights td:last-child"))
+        assert "averaged weights" in text(browser, "weights-note")
+        assert (
+            "to the right they speak for true, to the left for false" in text(browser, "weights-note").lower()
+        )
+        for part in texts(browser, "#last tbody td:last-child"):
+            assert part[0] in "+−–0"
+        rows = texts(browser, "#classes th")
+        assert rows == [
+            "false positive: predicted true, was false",
+            "false negative: predicted false, was true",
+        ]
+        told = worker.status()
+        counts = [
+            int(each.split(" of ")[0].replace(",", "")) for each in texts(browser, "#classes td:last-child")
+        ]
+        assert sum(counts) == told["mistakes"]
+
+
+@pytest.mark.parametrize(
+    ("name", "sections"),
+    [
+        ("many", {"learner": {"kind": "perceptron"}, "labels": {"max_delay": 1000, "classes": ["left", "middle", "right"]}}),
+        ("kernel", {"learner": {"kind": "kernel-perceptron", "gamma": 0.5}}),
+        ("halving", {"learner": {"kind": "halving", "concepts": "monotone-conjunctions", "variables": ["across", "up"]},
+                     "features": {"bias": False}}),
+    ],
+)  # fmt: skip
+def test_other_learners_have_a_whole_page(browser: Browser, name: str, sections: Any) -> None:
+    """Many classes, a kernel, a class of concepts: words where there is nothing to draw, never a broken number."""
+    with served(**sections) as worker:
+        features, labels = points(120)
+        if name == "many":
+            said: list[Any] = [
+                "left" if x["across"] < -0.3 else "right" if x["across"] > 0.3 else "middle" for x in features
+            ]
+        else:
+            said = list(labels)
+        if name == "halving":
+            features = [{key: float(value > 0) for key, value in x.items()} for x in features]
+            said = [x["up"] > 0 for x in features]
+        worker.rows(features, said)
+        worker.labelled(120)
+        visit(browser, worker.url)
+        browser.wait("document.querySelector('#weights th')")
+        everything = browser.ask("document.body.innerText")
+        assert [bad for bad in ("NaN", "undefined", "null", "Infinity") if bad in everything] == []
+        if name == "many":
+            assert all(" was " in each and "predicted " in each for each in texts(browser, "#classes th"))
+            assert len(texts(browser, "#classes th")) > 2
+        photograph(browser, name)
+
+
+def test_an_idle_stream_shows_the_age_of_what_waits_by_both_clocks(browser: Browser) -> None:
+    """Record time stands still while the clock goes on: 1 s of 1,000 s by the one, 22 min by the other."""
+    with served(learner={"kind": "perceptron"}) as worker:
+        then = round(time.time() * 1000) - 22 * 60_000
+        worker.send([example(0, {"a": 1.0}, then), example(1, {"a": 1.0}, then + 1_000)])
+        worker.until(lambda told: told["waiting"] == 2)
+        visit(browser, worker.url)
+        assert text(browser, "waiting-of") == "oldest 1 s of 17 min by record time, 22 min by the clock"
+        cells = texts(browser, "#partitions td")
+        assert cells[4:6] == ["1 s", "22 min"]
+        photograph(browser, "idle")
 
 
 def test_a_worker_that_is_gone_is_told_and_its_last_words_stay(browser: Browser) -> None:
@@ -172,4 +283,4 @@ def test_a_drift_and_missing_labels_are_seen_within_a_minute(browser: Browser) -
             if not unseen:
                 break
             time.sleep(0.25)
-        assert int(text(browser, "waiting").replace(",", "")) >= 200
+        assert int(text(browser, "waiting").replace(",", "")) >= 20

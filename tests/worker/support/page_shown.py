@@ -18,12 +18,19 @@ def visit(browser: Browser, url: str) -> None:
 def text(browser: Browser, part: str) -> str:
     """What a person reads in a part of the page."""
     found: str = browser.ask(f"document.getElementById({part!r}).innerText.trim()")
-    return found
+    return found.replace("\xa0", " ")
 
 
 def texts(browser: Browser, selector: str) -> Any:
     """The text of every element of a kind."""
-    return browser.ask(f"[...document.querySelectorAll({selector!r})].map((one) => one.textContent)")
+    read = "one.textContent.replaceAll('\\u00a0', ' ')"
+    return browser.ask(f"[...document.querySelectorAll({selector!r})].map((one) => {read})")
+
+
+def title(browser: Browser) -> str:
+    """What the tab is called."""
+    found: str = browser.ask("document.title")
+    return found.replace("\xa0", " ")
 
 
 def wide_by(browser: Browser) -> int:

@@ -54,11 +54,20 @@ def create(
 
 @topics.command()
 def check(config: Config = None, sets: Sets = None, log: LogUrl = None, json: Json = False) -> None:
-    """Check that every topic is set up as the guarantees need. Exit 3 when one is not."""
+    """Check that every topic is set up as the guarantees need. Exit 3 when one is not.
+
+    What labels.max_delay asks for is checked with the epoch's, where nothing gives another.
+    """
+    from mistakebound.commands.epoch_settings import settings_in_epoch
     from mistakebound.commands.topics.check import check_topics
+    from mistakebound.worker.epochs.epochs import newest_epochs
 
     settings = read_settings(config, sets, log)
     with open_log(settings) as reached:
+        counts = {None if found is None else found.partitions for found in reached.describe().values()}
+        whole = None not in counts and len(counts) == 1  # else no topic can be read
+        if settings.labels.max_delay is None and whole and (epochs := newest_epochs(reached)):
+            settings = settings_in_epoch(epochs[0], config, sets, log)
         check_topics(reached, settings, json=json)
 
 

@@ -79,6 +79,14 @@ class AveragedPerceptron:
         """Theta times the learning rate: the plain hypothesis."""
         return {name: self._rate * value for name, value in self._theta.sums.items()}
 
+    def averages(self, clock: int) -> Mapping[str, float]:
+        """a times the learning rate, T = `clock`: what a score is the product with."""
+        times, kappa = float(clock + 1), self._kappa.sums
+        return {
+            name: saturate(self._rate * (times * value - kappa[name]))
+            for name, value in self._theta.sums.items()
+        }
+
 
 KIND = Kind(
     name="averaged-perceptron",
@@ -88,7 +96,8 @@ KIND = Kind(
     source="Freund & Schapire 1999; lecture 6",
     bound="(R/gamma)^2",
     bounds="updates",
-    shows="weights, not averaged",
+    shows="averaged weights, summed over the labels as scores are",
+    scores_with=AveragedPerceptron.averages,
     parameters=("learning_rate", "tie", "gamma", "window"),
     no_issued=AVERAGES,
     claim=separable,

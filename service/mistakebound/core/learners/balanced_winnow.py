@@ -35,6 +35,7 @@ KIND = Kind(
     claim=lambda run: claim(run, copies=2),
     undeclared=undeclared_margin,
     norm=largest_norm,
+    starts_at=lambda settings: 0.0,
     rounds=lambda settings: True,
     sums=True,
 )

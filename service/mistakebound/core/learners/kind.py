@@ -100,7 +100,12 @@ class Kind:
     """What the bound speaks of."""
     shared: str = "any partitions, any workers"
     shows: str = "weights"
-    """What `weights` are, for the status page."""
+    """What is shown of the hypothesis on the status page: `weights`, or what `scores_with` gives."""
+    scores_with: Callable[[Any, int], Mapping[str, float]] | None = None
+    """The weights that scores are made of, from a learner and its clock, where they are others than `weights`."""
+    starts_at: Callable[[LearnerSettings], float] | None = None
+    """The weight before the first update, where an update multiplies weights (by the exponential of what it adds to
+    theta); None where it adds to them."""
 
     # What it asks of settings and features.
     parameters: tuple[str, ...] = ()

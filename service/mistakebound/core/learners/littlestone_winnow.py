@@ -90,6 +90,7 @@ KIND = Kind(
     boolean=True,
     claim=_claim,
     undeclared=_undeclared,
+    starts_at=lambda settings: 1.0,
     rounds=lambda settings: True,
     sums=True,
 )

@@ -160,6 +160,15 @@ class MulticlassPerceptron:
         """Weights by `class/name`."""
         return {name: self._rate * value for name, value in self.theta().items()}
 
+    def averages(self, clock: int) -> Mapping[str, float]:
+        """As `AveragedPerceptron.averages`, by `class/name`."""
+        times = float(clock + 1)
+        return {
+            f"{one}/{name}": saturate(self._rate * (times * value - self._kappa[one].sums[name]))
+            for one in self._known()
+            for name, value in self._theta[one].sums.items()
+        }
+
 
 def _claim(run: Run) -> Claim | None:
     return perceptrons("multiclass", run, sqrt(2) * run.radius) if run.classes else None
@@ -185,7 +194,8 @@ def many_classes(name: str, averaged: bool, classes: Sequence[LabelValue]) -> Ki
         make=lambda settings, partitions: MulticlassPerceptron(settings, partitions, classes, averaged),
         source="Crammer & Singer 2003; Duda & Hart",
         bound="2 (R/gamma)^2",
-        shows="weights, not averaged" if averaged else "weights",
+        shows="averaged weights, summed over the labels as scores are" if averaged else "weights",
+        scores_with=MulticlassPerceptron.averages if averaged else None,
         parameters=("learning_rate", "tie", "gamma", "window"),
         no_issued=AVERAGES if averaged else None,
         claim=_claim,

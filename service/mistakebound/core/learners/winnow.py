@@ -112,6 +112,7 @@ KIND = Kind(
     claim=_claim,
     undeclared=undeclared_margin,
     norm=_norm,
+    starts_at=lambda settings: settings.initial_weight,
     rounds=lambda settings: True,
     sums=True,
 )

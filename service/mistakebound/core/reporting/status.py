@@ -14,6 +14,7 @@ from mistakebound.core.messages.schema import Epoch
 from mistakebound.core.model.settings_diff import changes
 from mistakebound.core.reporting.report import Report
 from mistakebound.core.step.explain import ExplainedMistake
+from mistakebound.settings import LabelValue
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
@@ -69,7 +70,10 @@ class PartitionStatus:
     waiting: int
     parked: int
     oldest_waiting_seconds: float | None
-    """Stream time since the oldest waiting example was predicted: the clock by which it expires."""
+    """Stream time since the oldest waiting example was predicted: the clock by which it expires. It stands still while
+    no record comes."""
+    oldest_waiting_at: float | None = None
+    """Stream time at which it was predicted, as Unix time: the clock on the wall goes on."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +93,8 @@ class CheckpointStatus:
 class Weight:
     name: str
     value: float
+    theta: float | None = None
+    """What the weight is the exponential of, where learning multiplies weights; None where it adds to them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +106,11 @@ class Hypothesis:
     count: int
     """How many there are."""
     top: tuple[Weight, ...]
-    """The largest by size."""
+    """The largest by size; by that of `theta` where there is one."""
+    initial: float | None = None
+    """Where learning multiplies weights: the weight before the first update."""
+    linear: bool = True
+    """Whether a score is the sum over the features of weight times value."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,6 +130,17 @@ class History:
 
 
 @dataclass(frozen=True, slots=True)
+class Judged:
+    """Published predictions of one class whose label said one class. Classes are spelled as in tables."""
+
+    actual: str
+    predicted: str
+    count: int
+    labelled: int
+    """Judged predictions whose label said `actual`, whatever they were."""
+
+
+@dataclass(frozen=True, slots=True)
 class Notice:
     """Something that a person should know."""
 
@@ -134,6 +155,13 @@ class WorkerStatus:
 
     slot: str
     group: str
+    prefix: str
+    topics: Mapping[str, str]
+    """The names of the topics on the log."""
+    classes: tuple[LabelValue, ...]
+    """As declared; of two the first is the positive one. Empty where any text is a class."""
+    first_commands: tuple[str, ...]
+    """Commands that send a first example, and its label; none where no other process can."""
     version: str
     state: str
     live: bool
@@ -162,6 +190,8 @@ class WorkerStatus:
     mistakes: tuple[ExplainedMistake, ...]
     """The newest, newest first; of one step the first few of each partition, and
     fewer where they come by the thousand."""
+    judged: tuple[Judged, ...]
+    """Since the process began, most frequent first: at most a hundred pairs of classes."""
     history: tuple[History, ...]
     """Finest first."""
     notices: tuple[Notice, ...]

@@ -4,29 +4,26 @@ The worst comes first. The numbers show the same; nothing here changes what the 
 """
 
 from collections.abc import Iterator, Sequence
-from itertools import islice
-from math import sqrt
 
 from mistakebound.core.reporting.report import Report
 from mistakebound.core.reporting.status import CheckpointStatus, History, Notice, PartitionStatus
-from mistakebound.core.theorems.claims import Bound
+from mistakebound.core.theorems.claims import ROUNDING, Bound
 from mistakebound.worker.health import Health
+from mistakebound.worker.http.drift import drift
 from mistakebound.worker.http.history import since
 
-RECENT_S = ((0, 10), (0, 60), (1, 1_800))
-"""(ring, its newest seconds), compared with everything before them: fast streams show a drift sooner."""
 ENOUGH = 20
-"""Labels that a comparison needs on each side."""
-SIGMAS = 5.0
-"""High enough that a day of comparisons should give no false alarm."""
+"""Examples without a label that are worth a word."""
 SILENT_S = 10
 """How long examples must come without a label before a notice says so."""
+APART_S = 10
+"""Less between two clocks is not worth a word."""
 
 
 def notices(
     health: Health,
     bounds: Sequence[Bound],
-    margins: tuple[float | None, float | None],
+    margins: tuple[float | None, float | None, float | None],
     partitions: Sequence[PartitionStatus],
     history: Sequence[History],
     checkpoint: CheckpointStatus | None,
@@ -34,12 +31,12 @@ def notices(
     now_s: float,
     report: Report,
 ) -> tuple[Notice, ...]:
-    """`margins`: the declared one, and the upper bound on the newest updates. `history`: finest first, of a
-    process that began at `started_s`."""
+    """`margins`: the declared one, and the upper bounds on all updates and on the newest. `history`: finest first,
+    of a process that began at `started_s`."""
     found = [
         *_health(health),
         *_bounds(bounds, *margins),
-        *islice(_drifts(history, now_s), 1),
+        *_drift(history, now_s),
         *_labels(partitions, history, started_s, now_s),
         *_checkpoint(checkpoint),
         *_majority(report),
@@ -54,7 +51,9 @@ def _health(health: Health) -> Iterator[Notice]:
         yield Notice("warning", _sentence(health.reason))
 
 
-def _bounds(bounds: Sequence[Bound], declared: float | None, most: float | None) -> Iterator[Notice]:
+def _bounds(
+    bounds: Sequence[Bound], declared: float | None, most: float | None, newest: float | None
+) -> Iterator[Notice]:
     for bound in bounds:
         if not bound.holds:
             yield Notice(
@@ -62,29 +61,25 @@ def _bounds(bounds: Sequence[Bound], declared: float | None, most: float | None)
                 f"{bound.count:,} {bound.of} exceed the {bound.name} bound of {bound.value:,.4g}: what was declared "
                 "about the data does not hold.",
             )
-    if declared is not None and most is not None and most < declared:
-        yield Notice(
-            "warning",
-            f"The newest updates prove that no separator has the declared margin {declared:.4g}; the largest "
-            f"possible is {most:.4g}.",
-        )
-
-
-def _drifts(history: Sequence[History], now_s: float) -> Iterator[Notice]:
-    """More mistakes than the earlier rate makes likely, by five standard deviations and two mistakes."""
-    for ring, recent_s in RECENT_S:
-        _, labelled, mistakes = since(history[ring], now_s - recent_s)
-        _, whole, whole_mistakes = since(history[ring], 0)
-        before, before_mistakes = whole - labelled, whole_mistakes - mistakes
-        if labelled < ENOUGH or before < ENOUGH:
-            continue
-        rate = before_mistakes / before
-        if mistakes > labelled * rate + SIGMAS * sqrt(labelled * rate * (1 - rate)) + 2:
+    for whose, found in (("updates", most), ("newest updates", newest)):
+        if declared is not None and found is not None and found * ROUNDING < declared:
             yield Notice(
-                "alarm",
-                f"Mistakes are up: {_percent(mistakes, labelled)} of the labels of the last {duration(recent_s)}, "
-                f"against {_percent(before_mistakes, before)} before. The data may have drifted.",
+                "warning",
+                f"The {whose} prove that no separator has the declared margin {declared:.4g}; the largest "
+                f"possible is {found:.4g}.",
             )
+            return
+
+
+def _drift(history: Sequence[History], now_s: float) -> Iterator[Notice]:
+    found = drift(history)
+    if found is not None:
+        yield Notice(
+            "alarm",
+            f"Mistakes are up: {_percent(found.mistakes, found.labelled)} of the labels of the last "
+            f"{duration(now_s - found.since_s)}, against {_percent(found.mistakes_before, found.labelled_before)} "
+            "before. The data may have drifted.",
+        )
 
 
 def _labels(
@@ -98,13 +93,23 @@ def _labels(
     examples, _, _ = since(history[0], last_s)
     if not waiting or now_s - last_s < SILENT_S or examples < ENOUGH:
         return
-    oldest_s = max((each.oldest_waiting_seconds or 0.0 for each in partitions), default=0.0)
-    left = f"{waiting:,} examples wait, the oldest for {duration(oldest_s)}."
+    left = f"{waiting:,} examples wait, the oldest for {_oldest(partitions, now_s)}."
     silence = duration(now_s - last_s)
     if ended_s is None:
         yield Notice("info", f"No label in the {silence} since this worker started; {left}")
     else:
         yield Notice("warning", f"No label for {silence}, while {examples:,} examples came; {left}")
+
+
+def _oldest(partitions: Sequence[PartitionStatus], now_s: float) -> str:
+    """Its age by both clocks, where they differ: while no record comes, record time stands still."""
+    age_s = max((each.oldest_waiting_seconds or 0.0 for each in partitions), default=0.0)
+    since_s = min(
+        (each.oldest_waiting_at for each in partitions if each.oldest_waiting_at is not None), default=None
+    )
+    if since_s is None or abs(now_s - since_s - age_s) < APART_S:
+        return duration(age_s)
+    return f"{duration(now_s - since_s)} by the clock and {duration(age_s)} by record time"
 
 
 def _last(counts: Sequence[int]) -> int | None:

@@ -10,9 +10,12 @@ from importlib.resources import files
 
 import msgspec
 
+from mistakebound.core.messages.inputs import declared
+from mistakebound.core.records import TOPICS
 from mistakebound.core.reporting.status import Behind, Status, WorkerStatus, schema, status
 from mistakebound.settings import Settings
 from mistakebound.worker.health import Health, HealthCheck
+from mistakebound.worker.http.first_commands import first_commands
 from mistakebound.worker.http.notices import notices
 from mistakebound.worker.http.server import Page, Pages
 from mistakebound.worker.http.snapshot import Snapshots
@@ -23,6 +26,9 @@ _ASSETS = {
     "/": ("page.html", "text/html; charset=utf-8"),
     "/page.css": ("page.css", "text/css; charset=utf-8"),
     "/page.js": ("page.js", "text/javascript; charset=utf-8"),
+    "/figures.js": ("figures.js", "text/javascript; charset=utf-8"),
+    "/model.js": ("model.js", "text/javascript; charset=utf-8"),
+    "/write.js": ("write.js", "text/javascript; charset=utf-8"),
     "/chart.js": ("chart.js", "text/javascript; charset=utf-8"),
     "/icon.svg": ("icon.svg", "image/svg+xml"),
 }
@@ -60,7 +66,7 @@ def status_of(
     checkpoint = metrics.checkpoint() if settings.checkpoint.url else None
     owned = {each.partition for each in shown.partitions}
     behind = {p: Behind(**both) for p, both in metrics.behind().items() if p in owned and len(both) == 2}
-    declared = settings.learner.gamma
+    margin = settings.learner.gamma
     window = None if learned is None else learned.window_margin_upper_bound
     max_delay = settings.labels.max_delay
     own = {field.name for field in fields(WorkerStatus)}
@@ -72,6 +78,10 @@ def status_of(
         WorkerStatus(
             slot=slot,
             group=settings.group,
+            prefix=settings.log.prefix,
+            topics={topic: settings.topic_name(topic) for topic in TOPICS},
+            classes=declared(settings.labels),
+            first_commands=first_commands(settings),
             version=build_version(),
             state=health.state,
             live=health.live,
@@ -84,12 +94,12 @@ def status_of(
             hypothesis=None if learned is None else learned.hypothesis,
             no_bound=None if learned is None else learned.no_bound,
             window_margin_upper_bound=window,
-            declared_margin=declared,
+            declared_margin=margin,
             **loop,
             notices=notices(
                 health,
                 shown.report.bounds,
-                (declared, window),
+                (margin, shown.report.margin_upper_bound, window),
                 shown.partitions,
                 shown.history,
                 checkpoint,

@@ -5,15 +5,15 @@ the partitions and the rings, whatever the model's size, and is done at most twi
 """
 
 import time
-from collections import deque
-from collections.abc import Callable
+from collections import Counter, deque
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from math import inf
 
 from mistakebound.core.ledger.ledger import Ledger
 from mistakebound.core.model.fold import Fold
 from mistakebound.core.reporting.report import ModelSummary, PartitionCounts, Report, report
-from mistakebound.core.reporting.status import EpochStatus, History, PartitionStatus, epoch_status
+from mistakebound.core.reporting.status import EpochStatus, History, Judged, PartitionStatus, epoch_status
 from mistakebound.core.step.explain import MOST_TERMS, ExplainedMistake
 from mistakebound.core.step.state import State
 from mistakebound.worker.events import Event, Settled, StateDropped, StepCommitted
@@ -25,6 +25,9 @@ TERMS_PER_S = 5_000
 """Scores of single features that may be computed to explain mistakes; takes under a hundredth of the time."""
 KEPT = 10
 """Mistakes kept."""
+MOST_PAIRS = 1_000
+"""Pairs of classes counted: open classes could make a million."""
+SHOWN_PAIRS = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +44,8 @@ class Snapshot:
     stepped_at: float | None
     mistakes: tuple[ExplainedMistake, ...]
     """Newest first."""
+    judged: tuple[Judged, ...]
+    """Most frequent first."""
     history: tuple[History, ...]
 
 
@@ -57,6 +62,8 @@ class Snapshots:
         self._learner, self._measured, self._clock = learner, measured, clock
         self._recent = RecentHistory()
         self._mistakes: deque[ExplainedMistake] = deque(maxlen=KEPT)
+        self._judged: Counter[tuple[str, str]] = Counter()
+        self._labelled: Counter[str] = Counter()
         self._stepped_at: float | None = None
         self._learned: Learned | None = None
         self._measured_at: float | None = None
@@ -80,6 +87,7 @@ class Snapshots:
                 self._allowed -= sum(max(1, one.features) for one in facts.explained_mistakes)
                 self._recent.add(self._stepped_at, facts)
                 self._mistakes.extend(facts.explained_mistakes)
+                self._count(facts.evaluations)
             case Settled(held=held):
                 if abs(self._clock() - self._taken_s) >= EVERY_S:  # also after the clock was set back
                     learned = self._measured()
@@ -89,6 +97,12 @@ class Snapshots:
             case StateDropped():  # the history since the process began is kept
                 self._learned = self._measured_at = None
                 self.newest = self._take(None, None)
+
+    def _count(self, evaluations: Mapping[tuple[str, str], int]) -> None:
+        for pair, count in evaluations.items():
+            self._labelled[pair[0]] += count
+            if pair in self._judged or len(self._judged) < MOST_PAIRS:
+                self._judged[pair] += count
 
     def _take(self, state: State | None, fold: Fold | None) -> Snapshot:
         now_s = self._taken_s = self._clock()
@@ -115,6 +129,10 @@ class Snapshots:
             now_s,
             self._stepped_at,
             tuple(reversed(self._mistakes)),
+            tuple(
+                Judged(*pair, count, self._labelled[pair[0]])
+                for pair, count in self._judged.most_common(SHOWN_PAIRS)
+            ),
             self._recent.histories(now_s),
         )
 
@@ -124,5 +142,12 @@ def _partition(number: int, ledger: Ledger, state: State) -> PartitionStatus:
     oldest = totals.oldest_waiting_ms
     age_s = None if oldest is None else max(0, ledger.stream_time - oldest) / 1000
     return PartitionStatus(
-        number, totals.examples, totals.labelled, totals.mistakes, totals.waiting, totals.parked, age_s
+        number,
+        totals.examples,
+        totals.labelled,
+        totals.mistakes,
+        totals.waiting,
+        totals.parked,
+        age_s,
+        None if oldest is None else oldest / 1000,
     )

@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from heapq import nlargest
-from math import hypot, inf
+from math import hypot, inf, isfinite
 from typing import Any
 
 from mistakebound.core.model.model import Model
@@ -110,8 +110,20 @@ def _measured(model: Model, bounds: tuple[Bound, ...], weights: Mapping[str, Any
 
 
 def _hypothesis(model: Model, weights: Mapping[str, Any]) -> Hypothesis:
-    what, left = model.kind.shows, concepts_left(model)
+    kind, left = model.kind, concepts_left(model)
     if left is not None:  # `weights` spells out the first few
-        return Hypothesis(what, left, tuple(Weight(name, 1.0) for name in weights))
-    largest = nlargest(TOP, (item for item in weights.items() if item[1]), key=lambda item: abs(item[1]))
-    return Hypothesis(what, len(weights), tuple(Weight(name, float(value)) for name, value in largest))
+        return Hypothesis(kind.shows, left, tuple(Weight(name, 1.0) for name in weights), linear=False)
+    if kind.scores_with is not None:
+        weights = kind.scores_with(model.learner, sum(model.clock))
+    if kind.starts_at is None:
+        largest = nlargest(TOP, (item for item in weights.items() if item[1]), key=lambda item: abs(item[1]))
+        return Hypothesis(
+            kind.shows,
+            len(weights),
+            tuple(Weight(name, float(value)) for name, value in largest),
+            linear=kind.sums,
+        )
+    theta = ((name, value) for name, value in model.learner.theta().items() if value and isfinite(value))
+    moved = nlargest(TOP, theta, key=lambda item: abs(item[1]))
+    top = tuple(Weight(name, float(weights[name]), value) for name, value in moved)
+    return Hypothesis(kind.shows, len(weights), top, kind.starts_at(model.settings.learner))

@@ -11,7 +11,7 @@ import pytest
 from mistakebound.log import open_log
 from mistakebound.settings import Settings
 from tests.worker.support.browser import Browser
-from tests.worker.support.page_shown import photograph, text, texts, visit
+from tests.worker.support.page_shown import photograph, text, texts, title, visit
 from tests.worker.support.page_worker import Served, working
 
 pytestmark = pytest.mark.chromium
@@ -78,6 +78,12 @@ def test_each_page_speaks_of_its_own_partitions_and_of_one_model(
             )
             assert text(browser, "mistakes-of").startswith(f"in {told['labelled']} labelled")
             assert texts(browser, "#partitions th") == owned.split(", ")
-            assert "Updates are counted over all workers" in text(browser, "margin")
+            assert set(texts(browser, "dt .own, h2 .own")) == {" (this worker)"}
+            assert set(texts(browser, "dt .all, h2 .all")) == {" (all workers)"}
+            assert text(browser, "updates") == str(sum(told["model"]["updates"]))
+            assert f"{told['updates']} for life by this worker" in text(browser, "updates-of")
+            whose = [each.split(", ")[1] for each in texts(browser, ".bound p span")]
+            assert whose == ["all workers", "this worker"]
+            assert title(browser).endswith(f" · {told['worker']['group']} · {slot}")
             photograph(browser, f"worker-{slot}")
         assert browser.problems == []

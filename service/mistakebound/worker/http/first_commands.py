@@ -1,0 +1,51 @@
+"""The commands that send a first example and its label to this worker, as its settings spell them."""
+
+import json
+import shlex
+from typing import Any
+
+from mistakebound.core.learners import kind_of
+from mistakebound.core.learners.concepts import variables_of
+from mistakebound.core.messages.inputs import declared
+from mistakebound.core.records import Stream
+from mistakebound.settings import MessageSettings, Settings
+
+ID = "first"
+IN_MEMORY = "sqlite::memory:"
+
+
+def first_commands(settings: Settings) -> tuple[str, ...]:
+    """An example, then its label; each is one line for a shell. None for a log in memory, which no other process sees."""
+    if settings.log.url == IN_MEMORY:
+        return ()
+    at, classes = settings.messages, declared(settings.labels)
+    label = classes[0] if classes else "a"
+    name = next(iter(variables_of(settings.learner) or ()), "a")
+    features = {name: 1 if kind_of(settings).boolean else 1.5}
+    return (
+        _send("examples", {at.id: ID, at.features: features}, settings),
+        _send("labels", {at.id: ID, at.label: label}, settings),
+    )
+
+
+def _send(topic: Stream, values: dict[str, Any], settings: Settings) -> str:
+    given = {"log.prefix": settings.log.prefix}
+    given |= {f"topics.{name}": named for name, named in settings.topics.model_dump().items()}
+    if settings.messages.id != MessageSettings().id:
+        given["messages.id"] = settings.messages.id
+    words = ["mistakebound", "send", topic, "-", "--log", settings.log.url or ""]
+    words += [f"--set={key}={value}" for key, value in given.items() if value]
+    return f"printf '%s\\n' {shlex.quote(json.dumps(_at(values)))} | {shlex.join(words)}"
+
+
+def _at(values: dict[str, Any]) -> dict[str, Any]:
+    """A document that holds each value where its JSON pointer says; what another pointer leads through comes first."""
+    document: dict[str, Any] = {}
+    for pointer, value in sorted(values.items(), key=lambda item: item[0].count("/")):
+        *outer, last = (part.replace("~1", "/").replace("~0", "~") for part in pointer.split("/")[1:])
+        table = document
+        for part in outer:
+            inner = table.setdefault(part, {})
+            table = inner if isinstance(inner, dict) else table
+        table[last] = value
+    return document
