@@ -52,5 +52,6 @@ def run(
             log_level=log_level,
             from_outcomes=resume_from_outcomes,
             interrupted=stop.is_set,
+            check_labels=True,
             serving=lambda url: print_message(f"status page on {url}/, metrics on {url}/metrics"),
         )

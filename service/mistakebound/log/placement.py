@@ -7,11 +7,9 @@
 """
 
 import struct
-import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import partial
 from typing import Literal
 
 import msgspec
@@ -19,7 +17,7 @@ import msgspec
 from mistakebound.core.messages.inputs import resolve
 from mistakebound.core.records import Record, Topic
 from mistakebound.log.partitioner import PARTITIONERS, Partitioner
-from mistakebound.log.protocol import Log, Unreachable
+from mistakebound.log.protocol import Log, OffsetLost, Unreachable
 
 SAMPLE_RECORDS = 1_000
 """Of each topic."""
@@ -212,20 +210,11 @@ def sample(
         low, high = log.low_watermark(topic, partition), log.high_watermark(topic, partition)
         if low < high:
             start = max(low, high - share)
-            records += _readable(log.read(topic, partition, start, high, wait_s=OPEN_S))
+            records += _readable(log, topic, partition, start, high)
     return records
 
 
-def _readable(records: Iterator[Record]) -> Iterator[Record]:
-    """All up to a transaction that is still open."""
-    with suppress(Unreachable):
-        yield from records
-
-
-def within(seconds: float, clock: Callable[[], float] = time.monotonic) -> Callable[[], bool]:
-    """An `enough` for `sample`: whether so much time has passed since."""
-    return partial(_past, clock() + seconds, clock)
-
-
-def _past(deadline_s: float, clock: Callable[[], float]) -> bool:
-    return clock() > deadline_s
+def _readable(log: Log, topic: Topic, partition: int, start: int, stop: int) -> Iterator[Record]:
+    """All up to a transaction that is still open; none where retention has just taken them."""
+    with suppress(Unreachable, OffsetLost):
+        yield from log.read(topic, partition, start, stop, wait_s=OPEN_S)
