@@ -52,7 +52,7 @@ def test_a_start_is_refused_where_ids_prove_it() -> None:
         log.append(inputs(100, apart=40))
         with pytest.raises(Refused, match="40 of 100 sampled labels") as refusal:
             Watch(log, settings).watch.begin()
-    for told in ("examples-0 offset 0", "labels-1 offset", "misplaced_labels", "late-labels.md"):
+    for told in ("examples-2 offset 0", "labels-0 offset", "misplaced_labels", "late-labels.md"):
         assert told in str(refusal.value)
     assert "i0" not in str(refusal.value)
 

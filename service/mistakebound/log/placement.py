@@ -100,12 +100,17 @@ def key_for(record_id: str, form: KeyForm) -> bytes | None:
 
 
 def placement(records: Sequence[Record], partitions: int, pointer: str = "/id") -> Placement:
-    """What the sample tells. An empty key counts as none: librdkafka's default places it at random."""
-    seen = {(record.key, id_of(record, pointer), record.partition) for record in records}
+    """What the sample tells. An empty key counts as none: librdkafka's default places it at random.
+
+    Records without an id belong nowhere, and tell nothing.
+    """
+    read = ((record.key, id_of(record, pointer), record.partition) for record in records)
+    joined = [(key, found, place) for key, found, place in read if found is not None]
+    seen = set(joined)
     keyed = [each for each in seen if each[0]]
     is_keyed = len(keyed) >= len(seen) * _EXPLAINED
     rules = [Rule(name) for name in PARTITIONERS] if is_keyed else []
-    if not is_keyed or any(key != (found or "").encode() for key, found, _ in seen):
+    if not is_keyed or any(key != found.encode() for key, found, _ in seen):
         rules += [Rule(name, "id") for name in PARTITIONERS]
     shares = {
         rule: _share(rule.place(key, found, partitions) == place for key, found, place in seen)
@@ -114,12 +119,10 @@ def placement(records: Sequence[Record], partitions: int, pointer: str = "/id") 
     fitting = [rule for rule in rules if shares[rule] >= _EXPLAINED]
     forms: tuple[KeyForm, ...] = ("text", "json", "int64", "int32")
     spelled = [
-        form
-        for form in forms
-        if _share(found is not None and key == key_for(found, form) for key, found, _ in keyed) >= _EXPLAINED
+        form for form in forms if _share(key == key_for(found, form) for key, found, _ in keyed) >= _EXPLAINED
     ]
     return Placement(
-        len(records),
+        len(joined),
         fitting[0] if fitting else None,
         max(shares.values(), default=0.0) if is_keyed or fitting else 1 - len(keyed) / max(1, len(seen)),
         tuple(fitting[1:]),
