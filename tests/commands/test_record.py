@@ -72,7 +72,10 @@ def test_a_recording_of_other_partitions_says_where_it_goes(rich_log: str) -> No
     ok("record", "all.jsonl", log=rich_log)
     ok("topics", "create", "--partitions", "3", log="sqlite:copy.db")
     told = ok("send", "inputs", "all.jsonl", "--partitioner", "crc32", log="sqlite:copy.db").stderr
-    assert told == "sending to examples and labels, 3 partitions: by crc32\nsent 5 records\n"
+    assert (
+        told
+        == "sending to examples and labels, 3 partitions: by crc32, as --partitioner says\nsent 5 records\n"
+    )
 
 
 def test_a_damaged_recording_stops_sending_by_line(rich_log: str) -> None:

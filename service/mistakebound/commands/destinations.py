@@ -102,14 +102,14 @@ def _proven(name: str, seen: Placement) -> tuple[Rule, KeyForm]:
 
 @dataclass(frozen=True, slots=True)
 class RecordingDestination:
-    """Where a recording's records go."""
+    """Where a recording's records go: each to its partition there, by one rule, or as messages under their ids."""
 
-    rule: Rule | None
-    """None: each to its partition in the recording."""
-    rekey: bool
     partitions: int
     pointer: str
     why: str
+    rule: Rule | None = None
+    messages: Mapping[Topic, MessageDestination] = field(default_factory=dict)
+    """By topic, where ids become keys."""
 
     @property
     def told(self) -> str:
@@ -117,16 +117,18 @@ class RecordingDestination:
         return f"{self.partitions} partitions: {self.why}"
 
     def outgoing(self, record: Record) -> Outgoing:
-        """The record under its key, at its time; an unreadable one, which has no place of its own, by murmur2."""
+        """The record at its time, with its headers. One without an id is read by nobody, and may lie anywhere."""
         # A record without a time has none to keep: the log stamps it.
         at = record.timestamp_ms if record.timestamp_ms >= 0 else None
-        if self.rule is None and not self.rekey:
-            return Outgoing(record.topic, record.partition, record.key, record.value, record.headers, at)
-        found = id_of(record, self.pointer)
-        key = found.encode() if self.rekey and found is not None else record.key
-        place = -1 if self.rule is None else self.rule.place(key, found, self.partitions)
-        if place < 0 and self.rule is not None and found is not None:
-            place = PARTITIONERS[self.rule.partitioner](found.encode(), self.partitions)
+        place, key = record.partition, record.key
+        if self.rule is not None or self.messages:
+            found = id_of(record, self.pointer)
+            place = -1
+            if self.rule is not None and found is not None:
+                place = self.rule.place(key or found.encode(), found, self.partitions)
+            elif found is not None and record.value is not None:
+                message = self.messages[record.topic].outgoing(record.topic, found, record.value)
+                place, key = (place, key) if message is None else (message.partition, message.key)
         return Outgoing(record.topic, place, key, record.value, record.headers, at)
 
 
@@ -141,7 +143,8 @@ def for_recording(
 ) -> RecordingDestination:
     """Where the records go: to their own partitions, or, where there are more or fewer, by the rule that placed them.
 
-    `recorded` is the recording's partition count, `first` its first records. Raises CommandError (exit code 5).
+    `recorded` is the recording's partition count, `first` its first records. `asked` names a partitioner instead;
+    with `rekey` each record goes where a message with its id would. Raises CommandError (exit code 5).
     """
     counts = {topic: log.partition_count(topic) for topic in topics}
     if len(set(counts.values())) > 1:
@@ -150,16 +153,18 @@ def for_recording(
             f"the topics have unequal partition counts: {listed}", "make topics anew, with one count"
         )
     count, pointer = counts[topics[0]], settings.messages.id
-    if asked is not None or rekey:
-        rule = Rule(asked or "murmur2")
-        keys = "their ids as keys, " if rekey else ""
-        return RecordingDestination(rule, rekey, count, pointer, f"{keys}by {rule.partitioner}")
+    if rekey:
+        messages = {topic: for_messages(log, settings, topic, asked) for topic in topics}
+        return RecordingDestination(
+            count, pointer, f"ids become keys, {messages[topics[0]].why}", messages=messages
+        )
+    if asked is not None:
+        return RecordingDestination(count, pointer, f"by {asked}, as --partitioner says", Rule(asked))
     if count == recorded:
-        return RecordingDestination(None, False, count, pointer, "each in its partition of the recording")
+        return RecordingDestination(count, pointer, "each in its partition of the recording")
     rule, why = _recorded_rule(settings, recorded, first)
     _agree_with_those_there(log, settings, topics, rule)
-    why = f"the recording has {recorded} partitions: by {why}"
-    return RecordingDestination(rule, False, count, pointer, why)
+    return RecordingDestination(count, pointer, f"the recording has {recorded}: by {why}", rule)
 
 
 def _recorded_rule(settings: Settings, recorded: int, first: Sequence[Record]) -> tuple[Rule, str]:
