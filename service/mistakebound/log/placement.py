@@ -102,15 +102,15 @@ def key_for(record_id: str, form: KeyForm) -> bytes | None:
 def placement(records: Sequence[Record], partitions: int, pointer: str = "/id") -> Placement:
     """What the sample tells. An empty key counts as none: librdkafka's default places it at random.
 
-    Records without an id belong nowhere, and tell nothing.
+    Records without an id belong nowhere, and tell nothing beside others.
     """
-    read = ((record.key, id_of(record, pointer), record.partition) for record in records)
-    joined = [(key, found, place) for key, found, place in read if found is not None]
+    read = [(record.key, id_of(record, pointer), record.partition) for record in records]
+    joined = [each for each in read if each[1] is not None] or read
     seen = set(joined)
     keyed = [each for each in seen if each[0]]
     is_keyed = len(keyed) >= len(seen) * _EXPLAINED
     rules = [Rule(name) for name in PARTITIONERS] if is_keyed else []
-    if not is_keyed or any(key != found.encode() for key, found, _ in seen):
+    if not is_keyed or any(key != (found or "").encode() for key, found, _ in seen):
         rules += [Rule(name, "id") for name in PARTITIONERS]
     shares = {
         rule: _share(rule.place(key, found, partitions) == place for key, found, place in seen)
@@ -119,7 +119,9 @@ def placement(records: Sequence[Record], partitions: int, pointer: str = "/id") 
     fitting = [rule for rule in rules if shares[rule] >= _EXPLAINED]
     forms: tuple[KeyForm, ...] = ("text", "json", "int64", "int32")
     spelled = [
-        form for form in forms if _share(key == key_for(found, form) for key, found, _ in keyed) >= _EXPLAINED
+        form
+        for form in forms
+        if _share(found is not None and key == key_for(found, form) for key, found, _ in keyed) >= _EXPLAINED
     ]
     return Placement(
         len(joined),

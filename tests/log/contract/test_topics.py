@@ -1,13 +1,14 @@
 """Topics: made once, found by name, kept apart by prefix; and the writing that only one may do."""
 
 import threading
+import time
 
 import pytest
 
 from mistakebound.core.records import TOPICS, Outgoing
 from mistakebound.log.protocol import Fenced, Log, Refused
 from tests.log.support.place import KEEP, PARTITIONS, Place
-from tests.log.support.worker import example, values
+from tests.log.support.worker import PATIENCE_S, example, values
 
 
 def test_missing_topics_are_refused_with_the_remedy(place: Place) -> None:
@@ -162,6 +163,10 @@ def test_workers_of_other_prefixes_are_seen_on_the_inputs_that_they_share(
     worker.take(1)
     worker.commit([Outgoing("predictions", 0, None, b"p")], metadata='{"p":0,"o":0,"s":0}')
 
+    deadline = time.monotonic() + PATIENCE_S
+    while not other.other_readers():  # a broker shows a committed position a moment later
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
     assert log.other_readers() == {}
     assert other.other_readers() == {place.settings().group: frozenset({"labels"})}
     assert place.create("third-", examples=place.prefix + "examples").other_readers() == {
