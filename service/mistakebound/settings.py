@@ -249,6 +249,11 @@ class WorkerSettings(Section):
         None, description="this worker's stable name in the group; default the full host name"
     )
 
+    misplaced_labels: Literal["refuse", "warn"] = Field(
+        "refuse",
+        description="where a sample proves that labels lie in other partitions than their examples: `refuse` to start, or `warn` and start",
+    )
+
 
 class Settings(Section):
     """The whole configuration."""

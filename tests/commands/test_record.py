@@ -67,13 +67,14 @@ def test_one_topic_of_a_recording_can_be_sent(rich_log: str) -> None:
     assert "sent 2 records" in ok("send", "labels", "all.jsonl", log="sqlite:copy.db").stderr
 
 
-def test_a_recording_of_other_partitions_goes_by_key_with_a_warning(rich_log: str) -> None:
-    """The partitions of the file mean nothing there."""
+def test_a_recording_of_other_partitions_says_where_it_goes(rich_log: str) -> None:
+    """What has no id, and so no place of its own, goes along."""
     ok("record", "all.jsonl", log=rich_log)
     ok("topics", "create", "--partitions", "3", log="sqlite:copy.db")
+    told = ok("send", "inputs", "all.jsonl", "--partitioner", "crc32", log="sqlite:copy.db").stderr
     assert (
-        "warning: the recording has 2 partitions"
-        in ok("send", "inputs", "all.jsonl", log="sqlite:copy.db").stderr
+        told
+        == "sending to examples and labels, 3 partitions: by crc32, as --partitioner says\nsent 5 records\n"
     )
 
 

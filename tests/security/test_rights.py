@@ -17,6 +17,7 @@ from mistakebound.core.records import TOPICS, Outgoing
 from mistakebound.exit_codes import ExitCode
 from mistakebound.log import open_log
 from mistakebound.log.kafka import KafkaLog
+from mistakebound.log.partitioner import PARTITIONERS
 from mistakebound.log.protocol import Refused
 from mistakebound.settings import CheckpointSettings, Settings
 from tests.security.support.rights import Right, commands, rights
@@ -192,7 +193,11 @@ def test_a_producer_needs_one_right(model: Model, topic: str) -> None:
     line = json.dumps({"id": "i", "features": {"a": 1}, "label": True}).encode()
     with model.secured.granted([right]):
         sent = model.command(topic, "send", topic, "-", stdin=line)
-        assert (sent.exit_code, sent.stderr) == (0, "sent 1 records\n")
+        name = f"{model.prefix}{topic}"
+        assert (sent.exit_code, sent.stderr) == (
+            0,
+            f"sending to {name}, 1 partitions: one partition\nsent 1 records\n",
+        )
         other = "labels" if topic == "examples" else "examples"
         assert_denied(model, topic, other, line)
     assert_denied(model, topic, topic, line)
@@ -201,7 +206,27 @@ def test_a_producer_needs_one_right(model: Model, topic: str) -> None:
 def assert_denied(model: Model, user: str, topic: str, line: bytes) -> None:
     told = model.command(user, "send", topic, "-", stdin=line)
     assert told.exit_code == ExitCode.REFUSED, told.output
-    assert f"Write on topic {model.prefix}{topic}" in told.stderr
+    assert names(told.stderr, Right(user, "Write", "topic", f"{model.prefix}{topic}", False)), told.stderr
+
+
+def test_a_producer_that_may_not_read_must_say_how_keys_are_placed(
+    secured: Secured, prefix: str, tmp_path: Path
+) -> None:
+    """Where there are several partitions; before the first record, with both ways on."""
+    line = json.dumps({"id": "i", "label": True}).encode()
+    with KafkaLog(secured.settings("inside", prefix)) as log:
+        log.create_topics(3, FOREVER)  # type: ignore[arg-type]
+        model = Model(secured, prefix, log, tmp_path / "none")
+        (right,) = model.rights("labels")
+        with secured.granted([right]):
+            told = model.command("labels", "send", "labels", "-", stdin=line)
+            assert told.exit_code == ExitCode.REFUSED
+            assert "may not be read" in told.stderr
+            assert "grant Read on it" in told.stderr
+            assert "--partitioner" in told.stderr
+            sent = model.command("labels", "send", "labels", "-", "--partitioner", "crc32", stdin=line)
+            assert sent.exit_code == 0, sent.output
+        assert log.high_watermark("labels", PARTITIONERS["crc32"](b"i", 3)) == 1
 
 
 def test_every_user_of_the_document_is_one_of_the_broker() -> None:

@@ -5,7 +5,14 @@ import time
 
 import pytest
 
-from mistakebound.worker.events import PHASES, LogUnreachable, Phase, PhaseEntered, PollReturned
+from mistakebound.worker.events import (
+    PHASES,
+    LabelsMisplaced,
+    LogUnreachable,
+    Phase,
+    PhaseEntered,
+    PollReturned,
+)
 from mistakebound.worker.health import HealthLimits, Heartbeat, PartitionVitals, Vitals, judge
 from tests.worker.support.events import assigned, progressed, waiting
 
@@ -179,4 +186,17 @@ def test_the_judgement_reads_as_json() -> None:
         "state": "running",
         "seconds_since_beat": 0.0,
         "partitions": [{"partition": 0, "lag": 4, "seconds_without_progress": 12.0}],
+        "misplaced_labels": 0,
     }
+
+
+def test_labels_that_cannot_meet_their_examples_leave_the_worker_live_but_not_ready() -> None:
+    """Until there are none any more: it predicts as before, and a restart would not help."""
+    heartbeat = Heartbeat()
+    heartbeat.observe(PhaseEntered("running"))
+    heartbeat.observe(LabelsMisplaced(40))
+    health = heartbeat.health(LIMITS)
+    assert (health.live, health.ready, health.misplaced_labels) == (True, False, 40)
+    assert "at least 40 labels lie in other partitions than their examples" in health.reason
+    heartbeat.observe(LabelsMisplaced(0))
+    assert heartbeat.health(LIMITS).ready

@@ -61,5 +61,6 @@ def run(
             from_outcomes=resume_from_outcomes,
             skip_to_oldest=skip_to_oldest,
             interrupted=stop.is_set,
+            check_labels=True,
             serving=lambda url: print_message(f"status page on {url}/, metrics on {url}/metrics"),
         )

@@ -24,6 +24,9 @@ from mistakebound.core.records import Outgoing, Position, Record, Topic, TopicPa
 class LogError(Exception):
     """The log could not do what was asked. The message says what to do about it."""
 
+    acknowledged = 0
+    """Raised by `append`: so many of its first records are in the log; the next one is the first that may not be."""
+
 
 class Unreachable(LogError):
     """The broker or file does not answer, is wrong, or did not answer in time (exit code 4)."""
@@ -161,10 +164,17 @@ class Log(Protocol):
         half second or so when there is nothing new (so that the caller can check the time)."""
 
     def append(self, records: Iterable[Outgoing]) -> int:
-        """Write input records outside any transaction; returns how many. For `send` and `demo`.
+        """Write input records outside any transaction, as they come; returns how many. For `send` and `demo`.
 
-        A negative partition means: by murmur2 of the key.
+        A negative partition means: by murmur2 of the key. Raises LogError, which says how many were
+        `acknowledged`; all before a record that is refused are written.
         """
+
+    def partition_count(self, topic: Topic) -> int:
+        """Partitions of this one topic, of which the others need not be visible. Raises Refused where it is missing."""
+
+    def other_readers(self) -> dict[str, frozenset[Topic]]:
+        """Other groups with a worker's positions on inputs of this log, and on which, as far as they may be seen."""
 
     def group_positions(self) -> dict[int, Position | None]:
         """The group's committed positions, read without joining it."""

@@ -84,6 +84,12 @@ class LagMeasured(NamedTuple):
     followed: int
 
 
+class LabelsMisplaced(NamedTuple):
+    """So many labels are known that lie in other partitions than their examples; 0: none any more."""
+
+    labels: int
+
+
 class Rebuilding(NamedTuple):
     """A step failed: it was taken back, or everything is rebuilt from the log."""
 
@@ -108,6 +114,7 @@ Event = (
     | StepCommitted
     | Settled
     | LagMeasured
+    | LabelsMisplaced
     | Rebuilding
     | StateDropped
     | LogUnreachable

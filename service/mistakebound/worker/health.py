@@ -2,7 +2,8 @@
 
 - Not live: the loop has been silent for longer than the group allows, or records wait in a partition on which
   no step was completed for `stalled_after_s`. A restart may help.
-- Live, not ready: starting, restoring, draining, or the broker is away. A restart would not help.
+- Live, not ready: starting, restoring, draining, the broker is away, or labels lie where their examples are not. A
+  restart would not help.
 - Ready: everything else; an idle worker too.
 """
 
@@ -47,6 +48,8 @@ class Vitals:
     beat_s: float
     """When the loop last reported an event, on the monotonic clock."""
     partitions: Mapping[int, PartitionVitals] = field(default_factory=dict)
+    misplaced_labels: int = 0
+    """Labels known to lie in other partitions than their examples."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +73,7 @@ class Health:
     state: events.Phase
     seconds_since_beat: float
     partitions: Sequence[PartitionHealth]
+    misplaced_labels: int = 0
 
     def as_json(self) -> dict[str, Any]:
         """The body of `/healthz` and `/readyz`, and what `health --json` prints."""
@@ -103,9 +107,15 @@ def judge(vitals: Vitals, now_s: float, limits: HealthLimits) -> Health:
             f"partition {stalled.partition} has {stalled.lag} records waiting and completed no step for "
             f"{stalled.seconds_without_progress:.0f} s; restart the worker"
         )
+    elif vitals.misplaced_labels:
+        reason = (
+            f"at least {vitals.misplaced_labels} labels lie in other partitions than their examples, and are not "
+            "learned from; all producers must place keys alike"
+        )
     else:
         ready = True
-    return Health(live, ready, reason, vitals.phase, round(silence_s, 3), partitions)
+    silence_s = round(silence_s, 3)
+    return Health(live, ready, reason, vitals.phase, silence_s, partitions, vitals.misplaced_labels)
 
 
 class Heartbeat:
@@ -123,6 +133,7 @@ class Heartbeat:
         self._reachable = True
         self._beat_s = clock()
         self._partitions: dict[int, PartitionVitals] = {}
+        self._misplaced_labels = 0
 
     def observe(self, event: events.Event) -> None:
         """Waiting times begin anew with a new phase, and when the log is back: nothing could progress before."""
@@ -147,6 +158,8 @@ class Heartbeat:
                     for each in touched:
                         if each in self._partitions:
                             self._partitions[each] = PartitionVitals(self._partitions[each].lag, now_s)
+                case events.LabelsMisplaced(count):
+                    self._misplaced_labels = count
                 case events.LagMeasured(records):
                     waiting: dict[int, int] = {}
                     for (_, partition), count in records.items():
@@ -156,7 +169,8 @@ class Heartbeat:
     def vitals(self) -> Vitals:
         """A consistent copy of everything."""
         with self._lock:
-            return Vitals(self._phase, self._reachable, self._beat_s, dict(self._partitions))
+            partitions = dict(self._partitions)
+            return Vitals(self._phase, self._reachable, self._beat_s, partitions, self._misplaced_labels)
 
     def health(self, limits: HealthLimits) -> Health:
         """The judgement now."""

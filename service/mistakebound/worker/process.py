@@ -27,6 +27,7 @@ from mistakebound.worker.http.tls import tls_of
 from mistakebound.worker.loop import Worker
 from mistakebound.worker.metrics.metrics import Metrics
 from mistakebound.worker.metrics.model_insight import ModelInsight
+from mistakebound.worker.misplaced_labels import MisplacedLabels
 from mistakebound.worker.takeover import WorkerState
 
 DRAIN_S = 10.0
@@ -98,12 +99,14 @@ def work(
     next_free: bool = False,
     serving: Callable[[str], None] | None = None,
     stepped: Callable[[WorkerState], None] | None = None,
+    check_labels: bool = False,
 ) -> Worker:
     """Run one worker until `stopping(idle)`, with its pages and checkpoints; then return it.
 
     `next_free`: if the address is busy, take the next free port; `serving` is called with the URL. `stepped`
-    is called with the worker's state each time steps were committed and no other is under way. Raises what
-    `Worker.run` raises, AddressError, TlsError and CheckpointError.
+    is called with the worker's state each time steps were committed and no other is under way. `check_labels`: first
+    look in the topics whether labels lie where their examples are. Raises what `Worker.run` raises, AddressError,
+    TlsError and CheckpointError.
     """
     slot = settings.worker.slot or socket.getfqdn()
     classes = [spelled(value) for value in (settings.labels.positive, settings.labels.negative)]
@@ -128,6 +131,10 @@ def work(
         observers.append(checkpoints.observe)
         if stepped is not None:
             observers.append(after_commits(stepped))
+        misplaced = MisplacedLabels(log, settings, show_all(*observers), interrupted=interrupted)
+        observers.append(misplaced.observe)
+        if check_labels:
+            misplaced.begin()
         worker = Worker(
             log,
             settings,

@@ -1,6 +1,7 @@
 """Records come back as they were written, in order, and by range."""
 
 import time
+from collections.abc import Iterator
 
 import pytest
 
@@ -227,3 +228,36 @@ def test_an_error_names_the_topic(log: Log) -> None:
     """A reader told of a lost offset learns where."""
     with pytest.raises(Refused, match="labels"):
         list(log.read("labels", 2, 77))
+
+
+@pytest.mark.parametrize("refused", [example(0, bytes(2_000_000)), example(PARTITIONS, b"v")])
+def test_what_was_written_before_a_refused_record_is_counted(log: Log, refused: Outgoing) -> None:
+    """All before it are in the log, it is the next one, and none after it was asked for."""
+    asked: list[int] = []
+
+    def records() -> Iterator[Outgoing]:
+        for number in range(25):
+            asked.append(number)
+            yield refused if number == 17 else example(number % PARTITIONS, b"%d" % number)
+
+    with pytest.raises(LogError) as failed:
+        log.append(records())
+
+    assert failed.value.acknowledged == 17
+    assert sum(len(values(log, "examples", p)) for p in range(PARTITIONS)) == 17
+    assert log.append([example(0, b"after")]) == 1
+
+
+def test_records_of_a_slow_iterable_are_seen_as_they_come(log: Log) -> None:
+    """Whoever types lines, or follows another program, need not wait for thousands of them."""
+
+    def records() -> Iterator[Outgoing]:
+        for number in range(3):
+            time.sleep(0.1)
+            yield example(0, b"%d" % number)
+            deadline = time.monotonic() + PATIENCE_S
+            while number and len(values(log, "examples", 0)) < number:
+                assert time.monotonic() < deadline, "the record before is not there"
+                time.sleep(0.06)
+
+    assert log.append(records()) == 3

@@ -1,13 +1,14 @@
 """Topics: made once, found by name, kept apart by prefix; and the writing that only one may do."""
 
 import threading
+import time
 
 import pytest
 
 from mistakebound.core.records import TOPICS, Outgoing
 from mistakebound.log.protocol import Fenced, Log, Refused
 from tests.log.support.place import KEEP, PARTITIONS, Place
-from tests.log.support.worker import example, values
+from tests.log.support.worker import PATIENCE_S, example, values
 
 
 def test_missing_topics_are_refused_with_the_remedy(place: Place) -> None:
@@ -142,3 +143,32 @@ def test_an_error_while_deciding_writes_nothing(log: Log) -> None:
         log.exclusively(decide)
 
     assert log.exclusively(lambda: [Outgoing("updates", 0, None, b"v")]) == 1
+
+
+def test_one_topics_count_is_told_without_the_others(place: Place, log: Log) -> None:
+    """Whoever may see one topic alone can still place records in it."""
+    assert log.partition_count("labels") == PARTITIONS
+    with pytest.raises(Refused, match="topics create"):
+        place.open("missing-").partition_count("examples")
+
+
+def test_workers_of_other_prefixes_are_seen_on_the_inputs_that_they_share(
+    place: Place, log: Log, start
+) -> None:
+    """By their committed positions, and nobody sees itself."""
+    other = place.create("other-", labels=place.prefix + "labels")
+    assert log.other_readers() == other.other_readers() == {}
+    worker = start(log)
+    log.append([example(0, b"v")])
+    worker.take(1)
+    worker.commit([Outgoing("predictions", 0, None, b"p")], metadata='{"p":0,"o":0,"s":0}')
+
+    deadline = time.monotonic() + PATIENCE_S
+    while not other.other_readers():  # a broker shows a committed position a moment later
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+    assert log.other_readers() == {}
+    assert other.other_readers() == {place.settings().group: frozenset({"labels"})}
+    assert place.create("third-", examples=place.prefix + "examples").other_readers() == {
+        place.settings().group: frozenset({"examples"})
+    }

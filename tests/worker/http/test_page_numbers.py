@@ -1,5 +1,6 @@
 """Where the status page's numbers come from: history, notices, explained mistakes, snapshots."""
 
+import dataclasses
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -120,6 +121,14 @@ def test_a_worker_of_which_all_is_well_has_nothing_to_say() -> None:
     """No notice without a reason, also before anything happened."""
     assert texts() == []
     assert texts(history=lived((1_900, 500, 500, 50), (1_990, 500, 500, 60)), partitions=HELD) == []
+
+
+def test_labels_that_cannot_meet_their_examples_are_an_alarm() -> None:
+    """With the reason for which the worker is not ready."""
+    health = dataclasses.replace(
+        READY, ready=False, reason="at least 40 labels lie apart", misplaced_labels=40
+    )
+    assert texts(health) == [("alarm", "At least 40 labels lie apart.")]
 
 
 def test_a_drift_is_told_with_both_rates() -> None:

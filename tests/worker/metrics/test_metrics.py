@@ -59,6 +59,7 @@ TYPES = {
     "partition_updates": "gauge",
     "partition_waiting": "gauge",
     "partition_parked": "gauge",
+    "misplaced_labels": "gauge",
     "waiting_limit": "gauge",
     "parked_limit": "gauge",
     "pending_oldest_timestamp_seconds": "gauge",

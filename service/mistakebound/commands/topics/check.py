@@ -6,12 +6,10 @@ from operator import attrgetter
 from mistakebound.commands.errors import CommandError
 from mistakebound.commands.output import print_json, print_message, render_table
 from mistakebound.commands.topics import key_placement, rules
-from mistakebound.core.records import Record, Topic
 from mistakebound.exit_codes import ExitCode
+from mistakebound.log.placement import sample
 from mistakebound.log.protocol import Log
 from mistakebound.settings import Settings
-
-SAMPLE_RECORDS = 1_000
 
 
 def check_topics(log: Log, settings: Settings, *, json: bool = False) -> None:
@@ -21,9 +19,9 @@ def check_topics(log: Log, settings: Settings, *, json: bool = False) -> None:
     examples, labels = described.get("examples"), described.get("labels")
     if examples is not None and labels is not None and examples.partitions == labels.partitions:
         count = examples.partitions
-        found.append(
-            key_placement.finding(_sample(log, "examples", count), _sample(log, "labels", count), count)
-        )
+        sampled = sample(log, "examples", count), sample(log, "labels", count)
+        misplaced = settings.worker.misplaced_labels
+        found.append(key_placement.finding(*sampled, count, settings.messages.id, misplaced))
     if json:
         print_json([asdict(finding) for finding in found])
     else:
@@ -34,14 +32,3 @@ def check_topics(log: Log, settings: Settings, *, json: bool = False) -> None:
                 print_message(f"{finding.verdict}: {finding.topic} {finding.rule}: {finding.remedy}")
     if failed := sum(finding.verdict == "failed" for finding in found):
         raise CommandError(f"{failed} of {len(found)} checks failed", ExitCode.CHECK_FAILED)
-
-
-def _sample(log: Log, topic: Topic, partitions: int) -> list[Record]:
-    """About the newest 1,000 records of a topic, spread over its partitions."""
-    records: list[Record] = []
-    share = -(-SAMPLE_RECORDS // partitions)
-    for partition in range(partitions):
-        low, high = log.low_watermark(topic, partition), log.high_watermark(topic, partition)
-        if low < high:
-            records += log.read(topic, partition, max(low, high - share), high)
-    return records

@@ -1,69 +1,52 @@
-"""Do an example and its label share a partition? Judged from a sample of keys. Pure.
+"""Do an example and its label share a partition? Judged from samples of both topics. Pure.
 
 Java clients and this worker place a key by murmur2; librdkafka, and what is built on it, by CRC32 unless told
-otherwise. Either will do, but both inputs must use the same one.
+otherwise. Any rule will do, but both inputs must use the same one.
 """
 
-import zlib
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Literal
 
 from mistakebound.commands.topics.rules import TopicFinding
 from mistakebound.core.records import Record
-from mistakebound.log.partitioner import partition_of
+from mistakebound.log.placement import meeting, placement
 
 RULE = "keys"
+_WANTED = "both inputs alike"
 _REMEDY = (
-    "let all producers use one partitioner: partitioner=murmur2_random in librdkafka and what is built on it"
+    "let all producers use one partitioner, such as partitioner=murmur2_random in librdkafka and what is built on it, "
+    "and give an example and its label the same bytes as key; to repair what is there: deploy/late-labels.md"
 )
-
-Placement = Literal["murmur2", "CRC32", "neither", "unkeyed", "empty"]
-
-
-@dataclass(frozen=True, slots=True)
-class Sample:
-    """How one topic's sampled keys are placed."""
-
-    placement: Placement
-    records: int
-    share: float
-    """Share of the sample that the placement explains."""
-
-    def __str__(self) -> str:
-        return f"{self.placement} ({self.share:.0%} of {self.records})" if self.records else "no records yet"
+_UNKEYED = "give every record its id as key, so that an example and its label share a partition"
 
 
-def placement(records: Sequence[Record], partitions: int) -> Sample:
-    """The rule that explains the most keys; "neither" where that is fewer than 99 of 100."""
-    keyed = [record for record in records if record.key is not None]
-    if not records:
-        return Sample("empty", 0, 0.0)
-    if len(keyed) * 100 < len(records) * 99:
-        return Sample("unkeyed", len(records), 1 - len(keyed) / len(records))
-    murmur2 = sum(partition_of(record.key, partitions) == record.partition for record in keyed)
-    crc32 = sum(zlib.crc32(record.key or b"") % partitions == record.partition for record in keyed)
-    best, name = max((murmur2, "murmur2"), (crc32, "CRC32"), key=lambda pair: pair[0])
-    share = best / len(keyed)
-    return Sample("neither" if share < 0.99 else name, len(records), share)  # type: ignore[arg-type]
+def finding(
+    examples: Sequence[Record],
+    labels: Sequence[Record],
+    partitions: int,
+    pointer: str = "/id",
+    misplaced: Literal["refuse", "warn"] = "refuse",
+) -> TopicFinding:
+    """Whether ids are placed together. Failed where ids prove that they are not; rules alone are only a hint.
 
-
-def finding(examples: Sequence[Record], labels: Sequence[Record], partitions: int) -> TopicFinding:
-    """Whether equal keys are placed together; a warning at most, since a sample proves nothing."""
-    wanted = "both inputs alike"
+    `misplaced` is what `run` would do then: `warn` makes it a warning.
+    """
     if partitions == 1:
-        return TopicFinding("labels", RULE, "one partition", wanted, "ok")
-    sampled = placement(examples, partitions), placement(labels, partitions)
+        return TopicFinding("labels", RULE, "one partition", _WANTED, "ok")
+    sampled = [placement(records, partitions, pointer) for records in (examples, labels)]
     text = f"examples {sampled[0]}, labels {sampled[1]}"
-    homes: dict[bytes | None, int] = {record.key: record.partition for record in examples if record.key}
-    split = len({one.key for one in labels if homes.get(one.key, one.partition) != one.partition})
-    if split:
-        text += f"; {split} keys in two partitions"
-        return TopicFinding("labels", RULE, text, wanted, "warning", _REMEDY)
-    kinds = {one.placement for one in sampled} - {"empty"}
-    if "unkeyed" in kinds:
-        remedy = "give every record its id as key, so that an example and its label share a partition"
-        return TopicFinding("labels", RULE, text, wanted, "warning", remedy)
-    if "neither" in kinds or len(kinds) > 1:
-        return TopicFinding("labels", RULE, text, wanted, "warning", _REMEDY)
-    return TopicFinding("labels", RULE, text, wanted, "ok")
+    met = meeting(examples, labels, pointer)
+    if met.misplaced:
+        proven = met.proven and misplaced == "refuse"
+        return TopicFinding(
+            "labels", RULE, f"{text}; {met}", _WANTED, "failed" if proven else "warning", _REMEDY
+        )
+    told = [each for each in sampled if each.records]
+    placed_by_id = all(each.rule is not None and each.rule.hashed == "id" for each in told)
+    if not all(each.keyed for each in told) and not placed_by_id:
+        return TopicFinding("labels", RULE, text, _WANTED, "warning", _UNKEYED)
+    # A small sample may fit several rules: only what none of the other's rules explains is different.
+    fitting = [{each.rule, *each.also} for each in told]
+    if any(each.rule is None for each in told) or (fitting and not set.intersection(*fitting)):
+        return TopicFinding("labels", RULE, text, _WANTED, "warning", _REMEDY)
+    return TopicFinding("labels", RULE, text, _WANTED, "ok")

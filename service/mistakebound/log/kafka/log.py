@@ -75,6 +75,12 @@ class KafkaLog(Log):
     def append(self, records: Iterable[Outgoing]) -> int:
         return self._appender.append(records)
 
+    def partition_count(self, topic: Topic) -> int:
+        return self._cluster.admin.partition_count(topic)
+
+    def other_readers(self) -> dict[str, frozenset[Topic]]:
+        return self._cluster.admin.other_readers()
+
     def group_positions(self) -> dict[int, Position | None]:
         return self._cluster.positions(range(self.partitions))
 

@@ -3,7 +3,7 @@
 import sqlite3
 from collections.abc import Callable, Iterable, Mapping
 
-from mistakebound.core.records import INPUTS, Position, TopicPartition
+from mistakebound.core.records import INPUTS, Position, Topic, TopicPartition
 from mistakebound.log.protocol import Fenced, Refused
 from mistakebound.log.sqlite.database import Database
 
@@ -41,6 +41,16 @@ def committed(
         examples, labels = (found.get(ids[topic, partition]) for topic in INPUTS)
         positions[partition] = Position(examples[0], labels[0], examples[1]) if examples and labels else None
     return positions
+
+
+def others(database: Database, group: str, ids: Mapping[TopicPartition, int]) -> dict[str, frozenset[Topic]]:
+    """Other groups with positions on these inputs, and on which."""
+    topics = {ids[at]: at[0] for at in ids if at[0] in INPUTS}
+    found: dict[str, set[Topic]] = {}
+    for consumer, side_id in database.rows("SELECT consumer, side FROM positions"):
+        if consumer != group and side_id in topics:
+            found.setdefault(consumer, set()).add(topics[side_id])
+    return {consumer: frozenset(inputs) for consumer, inputs in found.items()}
 
 
 def store(

@@ -6,7 +6,7 @@ import uuid
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 
 from mistakebound.core.records import TOPICS, Outgoing, Position, Record, Topic, TopicPartition
-from mistakebound.log.protocol import Log, OffsetLost, Refused, TopicDescription
+from mistakebound.log.protocol import Log, LogError, OffsetLost, Refused, TopicDescription
 from mistakebound.log.sqlite import group, rows
 from mistakebound.log.sqlite.database import Database
 from mistakebound.log.sqlite.session import SqliteSession
@@ -95,16 +95,35 @@ class SqliteLog(Log):
         """As the protocol says; committed every 50 ms or 4,000 records, whichever comes first, so that a
         slow iterable's records are seen as they come."""
         ids, partitions = self._ids(), self.partitions
-        count, size, waiting, since = 0, 0, [], time.monotonic()
-        for record in records:
-            rows.check_size(record)
-            waiting.append(rows.placed(record, partitions))
-            size += len(record.value or b"")
-            full = len(waiting) >= rows.CHUNK_ROWS or size > rows.CHUNK_BYTES
-            if full or time.monotonic() - since > _APPEND_EVERY_S:
-                count += self._insert(ids, waiting)
-                size, waiting, since = 0, [], time.monotonic()
-        return count + self._insert(ids, waiting)
+        waiting: list[Outgoing] = []
+        count, size, since = 0, 0, time.monotonic()
+        try:
+            for record in records:
+                try:
+                    rows.check_fits(record, ids, partitions)
+                except Refused:
+                    written, waiting = waiting, []
+                    count += self._insert(ids, written)
+                    raise
+                waiting.append(rows.placed(record, partitions))
+                size += len(record.value or b"")
+                full = len(waiting) >= rows.CHUNK_ROWS or size > rows.CHUNK_BYTES
+                if full or time.monotonic() - since > _APPEND_EVERY_S:
+                    count += self._insert(ids, waiting)
+                    size, waiting, since = 0, [], time.monotonic()
+            return count + self._insert(ids, waiting)
+        except LogError as error:
+            error.acknowledged = count
+            raise
+
+    def partition_count(self, topic: Topic) -> int:
+        found = self.describe()[topic]
+        if found is None:
+            raise Refused(f"topic {self._names[topic]} is missing; make it with `mistakebound topics create`")
+        return found.partitions
+
+    def other_readers(self) -> dict[str, frozenset[Topic]]:
+        return group.others(self._database, self._group, self._ids())
 
     def group_positions(self) -> dict[int, Position | None]:
         return group.committed(self._database, self._group, self._ids(), range(self.partitions))

@@ -36,6 +36,13 @@ def check_size(outgoing: Outgoing) -> None:
         )
 
 
+def check_fits(outgoing: Outgoing, ids: Collection[TopicPartition], partitions: int) -> None:
+    """Raise Refused for a record that no partition takes."""
+    check_size(outgoing)
+    if outgoing.partition >= 0 and (outgoing.topic, outgoing.partition) not in ids:
+        raise Refused(f"topic {outgoing.topic} has no partition {outgoing.partition}, only {partitions}")
+
+
 def placed(outgoing: Outgoing, partitions: int) -> Outgoing:
     """The record with its partition chosen by key, where it names none."""
     if outgoing.partition >= 0:

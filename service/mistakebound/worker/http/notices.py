@@ -48,7 +48,7 @@ def _health(health: Health) -> Iterator[Notice]:
     if not health.live:
         yield Notice("alarm", _sentence(health.reason))
     elif not health.ready:
-        yield Notice("warning", _sentence(health.reason))
+        yield Notice("alarm" if health.misplaced_labels else "warning", _sentence(health.reason))
 
 
 def _bounds(

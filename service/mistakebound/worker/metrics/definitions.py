@@ -209,6 +209,10 @@ class Definitions:
         self.parked_limit = add.gauge(
             "parked_limit", "Most labels that may wait for their example in one partition."
         )
+        self.misplaced = add.gauge(
+            "misplaced_labels",
+            "Labels known to lie in other partitions than their examples; at least so many will not be applied.",
+        )
         self.oldest = add.gauge(
             "pending_oldest_timestamp_seconds",
             "Stream time at which the oldest example still waiting for its label was predicted.",

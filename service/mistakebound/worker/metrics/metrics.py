@@ -72,8 +72,8 @@ class Metrics:
                 for (stream, partition), count in records.items():
                     of.lag.labels(stream, str(partition)).set(count)
                 of.followed_lag.set(followed)
-            case events.Rebuilding(reason):
-                of.rebuilds.labels(reason).inc()
+            case events.Rebuilding() | events.LabelsMisplaced():
+                self._note(event)
 
     def limits(self, max_waiting: int, max_parked: int) -> None:
         """The limits to compare `partition_waiting` and `partition_parked` with."""
@@ -170,6 +170,13 @@ class Metrics:
     def _transaction_age_s(self) -> float:
         opened_s = self._opened_s
         return 0.0 if opened_s is None else max(0.0, self._clock() - opened_s)
+
+    def _note(self, trouble: events.Rebuilding | events.LabelsMisplaced) -> None:
+        match trouble:
+            case events.Rebuilding(reason):
+                self._of.rebuilds.labels(reason).inc()
+            case events.LabelsMisplaced(labels):
+                self._of.misplaced.set(labels)
 
     def _count(self, facts: StepFacts, committed_at_s: float) -> None:
         _add(self._of.consumed, facts.consumed)

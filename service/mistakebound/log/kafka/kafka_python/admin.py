@@ -10,19 +10,29 @@ import kafka.errors as kafka_errors
 from kafka.admin import ConfigResource, ConfigResourceType, MemberToRemove
 from kafka.protocol.consumer import OffsetSpec
 
-from mistakebound.core.records import TOPICS, Topic
+from mistakebound.core.faults import BadLog
+from mistakebound.core.messages.schema import read_recovery_point
+from mistakebound.core.records import INPUTS, TOPICS, Position, Topic
 from mistakebound.log.kafka.kafka_python.auth_errors import refusal
 from mistakebound.log.kafka.kafka_python.errors import denied, translated
 from mistakebound.log.kafka.kafka_python.make_clients import Connection, broker_partition
 from mistakebound.log.kafka.names import Names
 from mistakebound.log.kafka.watchdog import Watchdog
-from mistakebound.log.protocol import LogError, Refused, TopicDescription
+from mistakebound.log.protocol import LogError, Refused, TopicDescription, Unreachable
 
 CALL_S = 60.0
 CONNECT_S = 15.0
 LEAVE_MS = 5_000
 ALWAYS: Mapping[str, str] = {"cleanup.policy": "delete", "message.timestamp.type": "CreateTime"}
 FOREVER: Mapping[str, str] = {"retention.ms": "-1", "retention.bytes": "-1"}
+
+
+def _is_recovery_point(metadata: str | None) -> bool:
+    try:
+        read_recovery_point(Position(0, 0, (metadata or "").removesuffix("\0")))
+    except BadLog:
+        return False
+    return True
 
 
 class Admin:
@@ -57,6 +67,45 @@ class Admin:
             ask = partial(self._client.describe_configs, resources, config_filter="all")
             configs = self._ask("describe the topics' settings", ask)["topic"]
         return {topic: self._description(topics.get(topic), configs) for topic in wanted}
+
+    def partition_count(self, topic: Topic) -> int:
+        """Of this topic; needs no right on another one."""
+        found = self._topics([topic]).get(topic)
+        if found is None:
+            raise Refused(
+                f"topic {self._names.to_broker[topic]} is missing; make it with `mistakebound topics create`"
+            )
+        return len(found["partitions"])
+
+    def other_readers(self) -> dict[str, frozenset[Topic]]:
+        """Groups whose committed offsets on our inputs are a worker's: some of them carry a recovery point.
+
+        Groups that this user may not see are left out.
+        """
+        listed = self._ask("list the consumer groups", self._client.list_groups)
+        groups = sorted({each["group_id"] for each in listed} - {self._connection.group})
+        found: dict[str, frozenset[Topic]] = {}
+        for group, offsets in self._offsets_of(groups).items():
+            held = {at.topic: each.metadata for at, each in offsets.items() if each.offset >= 0}
+            inputs = frozenset(topic for topic in INPUTS if self._names.to_broker[topic] in held)
+            if inputs and any(_is_recovery_point(metadata) for metadata in held.values()):
+                found[group] = inputs
+        return found
+
+    def _offsets_of(self, groups: Sequence[str]) -> Mapping[str, Mapping[Any, Any]]:
+        """What these groups have committed; of one that is not for us to see, or is of another type, nothing."""
+        if not groups:
+            return {}
+        ask = partial(self._client.list_group_offsets, list(groups))
+        try:
+            found: Mapping[str, Mapping[Any, Any]] = self._ask("ask for the groups' committed offsets", ask)
+        except Unreachable:
+            raise
+        except LogError:
+            if len(groups) == 1:
+                return {}
+            return {group: offsets for one in groups for group, offsets in self._offsets_of([one]).items()}
+        return found
 
     def create_topics(self, partitions: int, config: Mapping[Topic, Mapping[str, str]]) -> list[str]:
         """Create what is missing, with record times as written and `updates` kept forever."""

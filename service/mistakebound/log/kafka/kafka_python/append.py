@@ -1,7 +1,7 @@
 """Input records, written outside any transaction: for `send` and `demo`; and how a producer is thrown away."""
 
-from collections.abc import Iterable
-from itertools import islice
+from collections.abc import Iterable, Sequence
+from itertools import takewhile
 from typing import Any
 
 import kafka.errors as kafka_errors
@@ -35,36 +35,56 @@ class Appender:
     def append(self, records: Iterable[Outgoing]) -> int:
         """Write all records, in order within each partition; returns how many.
 
-        Raises LogError naming the record that was refused; records before it may have been written.
+        Each is handed over as it comes: the records of a slow iterable are seen soon. Raises LogError naming the
+        record that was refused, with how many before it were acknowledged; later ones may have been written.
         """
         if self._producer is None:
             self._producer = self._cluster.connection.plain()
-        rest, written = iter(records), 0
+        written = 0
+        handed_over: list[tuple[Outgoing, Any]] = []
         try:
-            while chunk := list(islice(rest, CHUNK)):
-                with self._cluster.watchdog.limit(timeouts.STUCK_S, "append"):
-                    self._write(chunk)
-                written += len(chunk)
+            for record in records:
+                try:
+                    future = self._asking(record, _send, self._producer, self._named(record), record)
+                except LogError as error:
+                    error.acknowledged = self._settle(handed_over)
+                    raise
+                handed_over.append((record, future))
+                if len(handed_over) == CHUNK:
+                    written += self._settle(handed_over)
+                    handed_over = []
+            return written + self._settle(handed_over)
+        except LogError as error:
+            error.acknowledged += written
+            self.close()
+            raise
         except BaseException:
             self.close()
             raise
-        return written
 
     def close(self) -> None:
         if self._producer is not None:
             discard(self._producer)
             self._producer = None
 
-    def _write(self, chunk: list[Outgoing]) -> None:
-        futures = [
-            self._asking(record, _send, self._producer, self._named(record), record) for record in chunk
-        ]
-        try:
-            self._producer.flush(timeouts.FLUSH_S)
-        except kafka_errors.KafkaError as error:
-            raise Unreachable(f"append: the broker did not take the records in time ({error!r})") from error
-        for record, future in zip(chunk, futures, strict=True):
-            self._asking(record, future.get, 0)
+    def _settle(self, handed_over: Sequence[tuple[Outgoing, Any]]) -> int:
+        """Wait until the broker has acknowledged these; returns how many. Raises LogError at the first that it has not."""
+        if not handed_over:
+            return 0
+        with self._cluster.watchdog.limit(timeouts.STUCK_S, "append"):
+            try:
+                self._producer.flush(timeouts.FLUSH_S)
+            except kafka_errors.KafkaError as error:
+                late = Unreachable(f"append: the broker did not take the records in time ({error!r})")
+                late.acknowledged = sum(1 for _ in takewhile(_succeeded, handed_over))
+                raise late from error
+            for number, (record, future) in enumerate(handed_over):
+                try:
+                    self._asking(record, future.get, 0)
+                except LogError as error:
+                    error.acknowledged = number
+                    raise
+        return len(handed_over)
 
     def _named(self, record: Outgoing) -> str:
         return self._cluster.names.to_broker[record.topic]
@@ -83,6 +103,10 @@ class Appender:
                 ) from error
             remedy = REMEDIES.get(type(error), "correct the record")
             raise LogError(f"{what}; {remedy}") from error
+
+
+def _succeeded(handed_over: tuple[Outgoing, Any]) -> bool:
+    return bool(handed_over[1].succeeded())
 
 
 def _send(producer: Any, name: str, record: Outgoing) -> Any:
