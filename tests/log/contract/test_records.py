@@ -4,7 +4,7 @@ import time
 
 import pytest
 
-from mistakebound.core.records import Headers, Outgoing, Record
+from mistakebound.core.records import Headers, Outgoing, Record, TopicPartition
 from mistakebound.log.partitioner import partition_of
 from mistakebound.log.protocol import Log, LogError, OffsetLost, Refused, TransactionFailed
 from tests.log.support.place import PARTITIONS, Place
@@ -227,3 +227,14 @@ def test_an_error_names_the_topic(log: Log) -> None:
     """A reader told of a lost offset learns where."""
     with pytest.raises(Refused, match="labels"):
         list(log.read("labels", 2, 77))
+
+
+def test_stable_ends_are_those_of_the_log_now(log: Log) -> None:
+    """Of the partitions asked for, of any topic."""
+    asked: list[TopicPartition] = [("examples", 0), ("labels", 2), ("updates", 1)]
+    assert log.stable_ends(asked) == dict.fromkeys(asked, 0)
+
+    log.append([example(0, b"v"), example(0, b"w")])
+
+    assert log.stable_ends(asked) == {("examples", 0): 2, ("labels", 2): 0, ("updates", 1): 0}
+    assert log.stable_ends([]) == {}

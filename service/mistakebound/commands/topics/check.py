@@ -8,6 +8,7 @@ from mistakebound.commands.output import print_json, print_message, render_table
 from mistakebound.commands.topics import key_placement, rules
 from mistakebound.core.records import Record, Topic
 from mistakebound.exit_codes import ExitCode
+from mistakebound.log.newest import newest_records
 from mistakebound.log.protocol import Log
 from mistakebound.settings import Settings
 
@@ -41,7 +42,5 @@ def _sample(log: Log, topic: Topic, partitions: int) -> list[Record]:
     records: list[Record] = []
     share = -(-SAMPLE_RECORDS // partitions)
     for partition in range(partitions):
-        low, high = log.low_watermark(topic, partition), log.high_watermark(topic, partition)
-        if low < high:
-            records += log.read(topic, partition, max(low, high - share), high)
+        records += newest_records(log, topic, partition, share)
     return records

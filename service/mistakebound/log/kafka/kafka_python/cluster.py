@@ -3,6 +3,7 @@
 Committed positions and the ends of partitions are asked of the broker, never of a cache.
 """
 
+import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
@@ -14,7 +15,7 @@ from mistakebound.log.kafka.kafka_python.errors import translated
 from mistakebound.log.kafka.kafka_python.make_clients import Connection, broker_partition
 from mistakebound.log.kafka.names import Names
 from mistakebound.log.kafka.watchdog import Watchdog
-from mistakebound.log.protocol import Refused
+from mistakebound.log.protocol import Refused, Unreachable
 from mistakebound.settings import Settings
 
 COMMITTED_MS = 45_000  # above the transaction time-out and the broker's scan for timed-out transactions
@@ -67,6 +68,17 @@ class Cluster:
             except KeyError:  # a topic that the client has not looked up yet
                 return {}
             return {each: int(found[broker]) for broker, each in asked.items()}
+
+    def stable_ends(self, topic_partitions: Sequence[TopicPartition]) -> dict[TopicPartition, int]:
+        """The same for any topics, whether watched or not. Raises Unreachable where the broker does not know them."""
+        deadline = time.monotonic() + ENDS_MS / 1000
+        while len(found := self.ends(topic_partitions)) < len(topic_partitions):
+            if time.monotonic() > deadline:
+                names = ", ".join(sorted({self.names.to_broker[topic] for topic, _ in topic_partitions}))
+                raise Unreachable(f"the broker did not say in time where {names} end")
+            for topic in {topic for topic, _ in topic_partitions}:
+                self.observer.partitions_for_topic(self.names.to_broker[topic])
+        return found
 
     def watch(self, partitions: int) -> None:
         """Keep the leaders of all inputs known, so that `ends` need not look for them."""
