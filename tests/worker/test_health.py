@@ -89,6 +89,20 @@ def test_waiting_counts_from_the_moment_that_lag_began() -> None:
     assert not heartbeat.health(LIMITS).live
 
 
+def test_passing_what_was_aborted_is_progress() -> None:
+    """No step is made of aborted records, and a long tail of them is read for longer than a step may take."""
+    clock = Clock()
+    heartbeat = Heartbeat(clock)
+    heartbeat.observe(PhaseEntered("running"))
+    heartbeat.observe(assigned([0]))
+    for left in range(1_000_000, 0, -100_000):
+        heartbeat.observe(waiting({0: left}))
+        clock.now_s += 20
+        assert heartbeat.health(LIMITS).ready
+    clock.now_s += 11
+    assert not heartbeat.health(LIMITS).live
+
+
 def test_a_completed_step_is_progress_of_its_partitions_only() -> None:
     """Steps elsewhere do not hide a stuck partition."""
     clock = Clock()

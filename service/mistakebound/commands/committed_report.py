@@ -11,7 +11,7 @@ from typing import NamedTuple
 from mistakebound.core.messages.schema import Epoch, Outcomes, Update, read_outcomes, read_update
 from mistakebound.core.messages.tallies import Tally, zero
 from mistakebound.core.model.fold import Fold
-from mistakebound.core.records import Topic
+from mistakebound.core.records import INPUTS, Topic
 from mistakebound.core.reporting.report import ModelSummary, PartitionCounts, Report, report, summary
 from mistakebound.core.reporting.status import Behind
 from mistakebound.core.theorems.claims import certificate, claims
@@ -176,12 +176,17 @@ def _end(log: Log, partition: int, last: tuple[int, int]) -> int:
 
 
 def read_lag(log: Log) -> dict[int, Behind]:
-    """Input offsets not yet committed, by partition and topic (transaction markers count too)."""
+    """How far each input is ahead of what was committed; 0 where no record is left to read."""
     committed = log.group_positions()
+    ends = log.stable_ends([(topic, p) for topic in INPUTS for p in range(log.partitions)])
 
     def behind(topic: Topic, p: int) -> int:
-        position = committed.get(p)
-        start = log.low_watermark(topic, p) if position is None else getattr(position, topic)
-        return max(0, log.high_watermark(topic, p) - start)
+        low, end, position = log.low_watermark(topic, p), ends[topic, p], committed.get(p)
+        start = low if position is None else getattr(position, topic)
+        if start >= end or start < low:  # nothing is left, or some of it was deleted unread
+            return max(0, end - start)
+        # The committed offset is the one after the last record: what lies behind may be markers and aborted records.
+        first = next(iter(log.read(topic, p, start, end)), None)
+        return 0 if first is None else end - first.offset
 
     return {p: Behind(behind("examples", p), behind("labels", p)) for p in range(log.partitions)}

@@ -31,11 +31,13 @@ def check(
 ) -> None:
     """Check everything that `run` needs. Exit 2 with all problems at once; with --online also 3 or 4."""
     from mistakebound.config.checks import require_for_run
+    from mistakebound.log import check_client
     from mistakebound.worker.http.tls import tls_of
 
     settings = read_settings(config, sets, log)
     require_for_run(settings)
     tls_of(settings.http)
+    check_client(settings)
     print_cautions(settings)
     if online:
         from mistakebound.commands.checkpoint_files import open_own_store

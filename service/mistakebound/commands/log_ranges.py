@@ -59,6 +59,18 @@ def _between(gaps: Iterable[tuple[int, int]], start: int, stop: int) -> Iterator
         yield start, stop
 
 
+def readable_end(log: Log, topic: Topic, partition: int) -> int:
+    """Where reading of a topic may stop, as it is now.
+
+    Of the inputs it is the last stable offset: a producer's transaction may be open for as long as it likes, and a
+    read up to the high watermark would wait for its end. Those of the workers end within seconds, and what is
+    committed above one must not be missed.
+    """
+    if topic in INPUTS:
+        return log.stable_ends([(topic, partition)])[topic, partition]
+    return log.high_watermark(topic, partition)
+
+
 def read_merged(log: Log, topics: Iterable[Topic]) -> Iterator[Record]:
     """All records of these topics, by record time, up to the ends that all partitions have before the first read.
 
@@ -66,7 +78,7 @@ def read_merged(log: Log, topics: Iterable[Topic]) -> Iterator[Record]:
     order is kept. Equal times: examples, labels, then the worker's topics; then partition.
     """
     readers = [
-        read_range(log, topic, p, log.low_watermark(topic, p), log.high_watermark(topic, p))
+        read_range(log, topic, p, log.low_watermark(topic, p), readable_end(log, topic, p))
         for topic in topics
         for p in range(log.partitions)
     ]

@@ -30,6 +30,7 @@ REASONS = (
     "unknown-label",
     "bad-prediction",
     "oversize",
+    "bad-header",
     "not-boolean",
     "unknown-variable",
     "deleted",

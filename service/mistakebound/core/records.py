@@ -8,6 +8,10 @@ from msgspec import Struct, structs
 
 Headers = tuple[tuple[str, bytes | None], ...]
 
+NAME_NOT_UTF8 = "mistakebound.name-not-utf8"
+"""Stands, before all others, for a header whose name is not UTF-8: its content is the bytes of that name. What the
+header itself contained is dropped. So such a record can be kept in every form that a record has."""
+
 Stream = Literal["examples", "labels"]
 """The two inputs."""
 Topic = Literal[Stream, "predictions", "outcomes", "updates", "dead-letters"]

@@ -1,8 +1,11 @@
 """Logs: where records live. `open_log` chooses the implementation by `log.url`."""
 
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from mistakebound.log.protocol import Log
     from mistakebound.settings import Settings
 
@@ -14,7 +17,7 @@ def open_log(settings: "Settings") -> "Log":
 
     Each implementation is imported only when it is asked for: a demo on sqlite needs no Kafka client.
     """
-    from mistakebound.log.protocol import Misconfigured, Unreachable
+    from mistakebound.log.protocol import Unreachable
 
     url = settings.log.url
     if url is not None and url.startswith("kafka://"):
@@ -22,14 +25,9 @@ def open_log(settings: "Settings") -> "Log":
 
         return KafkaLog(settings)
     if url is not None and url.startswith("kafka+confluent://"):
-        try:
+        with _named_if_missing(url):
             from mistakebound.log.kafka.confluent.client import ConfluentClient
             from mistakebound.log.kafka.log import KafkaLog
-        except ImportError as error:
-            raise Misconfigured(
-                f"log.url is {url!r}, but {error.name} is not installed; "
-                "`pip install 'mistakebound[confluent]'`, or write it as kafka://..."
-            ) from error
 
         return KafkaLog(settings, ConfluentClient)
     if url is not None and url.startswith("sqlite:"):
@@ -37,3 +35,31 @@ def open_log(settings: "Settings") -> "Log":
 
         return sqlite.open_log(settings)
     raise Unreachable(f"log.url is {url!r}; it must be {ACCEPTED_URLS}")
+
+
+def check_client(settings: "Settings") -> None:
+    """Raise Misconfigured where the log's client could not be made with these settings. Asks no broker."""
+    url = settings.log.url or ""
+    if not url.startswith("kafka"):
+        return
+    from mistakebound.log.kafka.kafka_python.make_clients import Connection
+
+    given = Connection(settings).given
+    if url.startswith("kafka+confluent:"):
+        with _named_if_missing(url):
+            from mistakebound.log.kafka.confluent.client import translated_options
+
+        translated_options(given)
+
+
+@contextmanager
+def _named_if_missing(url: str) -> "Iterator[None]":
+    from mistakebound.log.protocol import Misconfigured
+
+    try:
+        yield
+    except ImportError as error:
+        raise Misconfigured(
+            f"log.url is {url!r}, but {error.name} is not installed; "
+            "`pip install 'mistakebound[confluent]'`, or write it as kafka://..."
+        ) from error

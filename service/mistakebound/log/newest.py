@@ -1,4 +1,4 @@
-"""The newest record of a partition, searched for from its end."""
+"""The newest records of a partition, searched for from its end."""
 
 from collections import deque
 
@@ -20,3 +20,17 @@ def newest_record(log: Log, topic: Topic, partition: int) -> Record | None:
             return newest
         span *= 4
     return None
+
+
+def newest_records(log: Log, topic: Topic, partition: int, most: int) -> list[Record]:
+    """The committed records with the largest offsets, at most so many, in order. It waits for no open transaction:
+    only what lies below the last stable offset is looked at."""
+    low, end = log.low_watermark(topic, partition), log.stable_ends([(topic, partition)])[topic, partition]
+    span = most
+    while low < end:
+        start = max(low, end - span)
+        newest = deque(log.read(topic, partition, start, end), maxlen=most)
+        if len(newest) == most or start == low:
+            return list(newest)
+        span *= 4  # markers and aborted records took the rest
+    return []

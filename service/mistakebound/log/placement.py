@@ -7,7 +7,7 @@
 """
 
 import struct
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Literal
@@ -16,6 +16,7 @@ import msgspec
 
 from mistakebound.core.messages.inputs import resolve
 from mistakebound.core.records import Record, Topic
+from mistakebound.log.newest import newest_records
 from mistakebound.log.partitioner import PARTITIONERS, Partitioner
 from mistakebound.log.protocol import Log, OffsetLost, Unreachable
 
@@ -23,8 +24,6 @@ SAMPLE_RECORDS = 1_000
 """Of each topic."""
 MOST_PARTITIONS = 32
 """So many are sampled, of both topics the same ones."""
-OPEN_S = 1.0
-"""Longest wait for the end of another producer's transaction in one partition."""
 ENOUGH = 5
 """Ids that prove that labels are misplaced. Fewer may be a slip, and are said but stop nothing."""
 SHARE = 0.01
@@ -212,14 +211,6 @@ def sample(
     for partition in asked:
         if enough():
             break
-        low, high = log.low_watermark(topic, partition), log.high_watermark(topic, partition)
-        if low < high:
-            start = max(low, high - share)
-            records += _readable(log, topic, partition, start, high)
+        with suppress(Unreachable, OffsetLost):  # where retention has just taken them
+            records += newest_records(log, topic, partition, share)
     return records
-
-
-def _readable(log: Log, topic: Topic, partition: int, start: int, stop: int) -> Iterator[Record]:
-    """All up to a transaction that is still open; none where retention has just taken them."""
-    with suppress(Unreachable, OffsetLost):
-        yield from log.read(topic, partition, start, stop, wait_s=OPEN_S)

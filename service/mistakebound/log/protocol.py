@@ -110,8 +110,12 @@ class Session(Protocol):
         Asks the log itself (last stable offset), never a cache; one round trip for all.
         """
 
-    def ends(self, topic_partitions: Iterable[TopicPartition]) -> dict[TopicPartition, int]:
-        """Last stable offset of each, as the log says now; one round trip for all."""
+    def undelivered(self, topic_partitions: Iterable[TopicPartition]) -> dict[TopicPartition, int]:
+        """How many offsets of each lie between what `poll` has returned or passed and the last stable offset.
+
+        0 for those that are drained: markers and aborted records behind the last record count as passed. Those
+        that wait for `seek` are left out. Asks the log itself; one round trip for all.
+        """
 
     def pause(self, topic_partitions: Iterable[TopicPartition]) -> None:
         """Stop delivering these; their position stays. A new generation forgets that they were paused."""
@@ -150,6 +154,10 @@ class Log(Protocol):
 
     def high_watermark(self, topic: Topic, partition: int) -> int:
         """Offset after the newest record, committed or not."""
+
+    def stable_ends(self, topic_partitions: Iterable[TopicPartition]) -> dict[TopicPartition, int]:
+        """Last stable offset of each, as the log says now: what lies above it belongs to open transactions, or waits
+        for them to end. One round trip for all."""
 
     def read(
         self, topic: Topic, partition: int, start: int, stop: int | None = None, *, wait_s: float = 30.0

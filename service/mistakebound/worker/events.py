@@ -78,7 +78,10 @@ class Settled(NamedTuple):
 
 
 class LagMeasured(NamedTuple):
-    """Records waiting on each input of the owned partitions, and other workers' updates not folded yet."""
+    """Records waiting on each input of the owned partitions, and other workers' updates not folded yet.
+
+    Offsets between them that transaction markers or aborted records take may be counted along; behind the last
+    record none is."""
 
     records: Mapping[tuple[Stream, int], int]
     followed: int

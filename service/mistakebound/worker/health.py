@@ -35,7 +35,7 @@ class PartitionVitals:
     lag: int
     """Records waiting on both inputs, as last known."""
     progress_s: float
-    """When a step on it was last completed, or, if later, when it was assigned or its lag began."""
+    """When a step on it was last completed or its lag fell, or, if later, when it was assigned or its lag began."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,8 +181,9 @@ class Heartbeat:
         for each, lag in waiting.items():
             known = self._partitions.get(each)
             if known is not None:
-                begins = known.lag == 0 and lag > 0
-                self._partitions[each] = PartitionVitals(lag, now_s if begins else known.progress_s)
+                # It falls without a step where aborted records are passed: a worker may do that for a while.
+                moves = lag < known.lag or (known.lag == 0 and lag > 0)
+                self._partitions[each] = PartitionVitals(lag, now_s if moves else known.progress_s)
 
     def _begin_anew(self) -> None:
         self._partitions = {

@@ -144,7 +144,7 @@ class Worker:
             return False
         while self._work(stepping) and not self._stopping(False):
             pass
-        self._measure_lag(session)
+        self._measure_lag(session, buffer)
         return True
 
     def _take_over(self, session: Session, partitions: tuple[int, ...]) -> None:
@@ -219,18 +219,17 @@ class Worker:
         self._observe(events.Settled(self.held, steps))
         return steps > 0
 
-    def _measure_lag(self, session: Session) -> None:
+    def _measure_lag(self, session: Session, buffer: InputBuffer) -> None:
         now = time.monotonic()
         if self.held is None or now - self._lag_asked_s < LAG_EVERY_S:
             return
         self._lag_asked_s = now
-        ledgers = self.held.state.ledgers
-        ends = session.ends([(topic, p) for topic in INPUTS for p in ledgers])
+        inputs = [(topic, p) for topic in INPUTS for p in self.held.state.ledgers]
         records: dict[tuple[Stream, int], int] = {}
-        for (topic, p), end in ends.items():  # empty while the client still looks the topics up
+        # Not from the offset of the last record taken: behind it may be markers and aborted records alone.
+        for (topic, p), left in session.undelivered(inputs).items():
             stream: Stream = "labels" if topic == "labels" else "examples"
-            reached = ledgers[p].labels_next if topic == "labels" else ledgers[p].examples_next
-            records[stream, p] = max(0, end - reached)
+            records[stream, p] = left + buffer.merge.count(topic, p)
         followed = 0 if self._following is None else self._following.behind(self.held.fold)
         self._observe(events.LagMeasured(records, followed))
 

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from mistakebound.core.records import Headers, Outgoing, Record
+from mistakebound.core.records import Headers, Outgoing, Record, TopicPartition
 from mistakebound.log.partitioner import partition_of
 from mistakebound.log.protocol import Log, LogError, OffsetLost, Refused, TransactionFailed
 from tests.log.support.place import PARTITIONS, Place
@@ -261,3 +261,14 @@ def test_records_of_a_slow_iterable_are_seen_as_they_come(log: Log) -> None:
                 time.sleep(0.06)
 
     assert log.append(records()) == 3
+
+
+def test_stable_ends_are_those_of_the_log_now(log: Log) -> None:
+    """Of the partitions asked for, of any topic."""
+    asked: list[TopicPartition] = [("examples", 0), ("labels", 2), ("updates", 1)]
+    assert log.stable_ends(asked) == dict.fromkeys(asked, 0)
+
+    log.append([example(0, b"v"), example(0, b"w")])
+
+    assert log.stable_ends(asked) == {("examples", 0): 2, ("labels", 2): 0, ("updates", 1): 0}
+    assert log.stable_ends([]) == {}

@@ -135,16 +135,20 @@ def test_a_side_is_drained_once_all_of_it_was_returned(log: Log, start) -> None:
     assert worker.until_drained(side) == []
 
 
-def test_ends_are_those_of_the_log_now(log: Log, start) -> None:
-    """Of the sides asked for, whether they were read or not."""
+def test_what_is_not_delivered_yet_is_counted_as_the_log_is_now(log: Log, start) -> None:
+    """Of the sides asked for; nothing is said of one that waits to be placed."""
     worker = start(log)
     sides = {("examples", 1), ("labels", 1)}
-    assert worker.session.ends(sides) == dict.fromkeys(sides, 0)
+    worker.until_drained(sides)
+    assert worker.session.undelivered(sides) == dict.fromkeys(sides, 0)
 
     log.append([example(1, b"v"), example(1, b"w")])
 
-    assert worker.session.ends(sides) == {("examples", 1): 2, ("labels", 1): 0}
-    assert worker.session.ends([]) == {}
+    assert worker.session.undelivered(sides) == {("examples", 1): 2, ("labels", 1): 0}
+    assert worker.session.undelivered([]) == {}
+    worker.take(2)
+    worker.until_drained(sides)
+    assert worker.session.undelivered(sides) == dict.fromkeys(sides, 0)
 
 
 def test_a_paused_side_is_silent_and_keeps_its_place(log: Log, start) -> None:

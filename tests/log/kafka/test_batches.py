@@ -1,5 +1,6 @@
 """Whole batches are what the client itself would write and read, byte for byte."""
 
+from collections.abc import Iterator
 from types import SimpleNamespace
 from typing import Any
 
@@ -7,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from kafka import TopicPartition
-from kafka.errors import KafkaTimeoutError, NotLeaderForPartitionError
+from kafka.errors import CorruptRecordError, KafkaTimeoutError, NotLeaderForPartitionError
 from kafka.record.memory_records import MemoryRecords, MemoryRecordsBuilder
 
 from mistakebound.core.records import Outgoing, Record
@@ -89,3 +90,74 @@ def test_a_batch_that_failed_ends_the_flush_whatever_the_client_makes_of_it(
 
     with pytest.raises(KafkaTimeoutError if failure is None else NotLeaderForPartitionError):
         sender.flush(1.0)
+
+
+def bytes_of(number: int) -> bytes:
+    return record_format._spell(number)
+
+
+def batch_of(body: bytes, count: int, first: int = 0) -> Any:
+    """What the client hands over of a batch whose records are these bytes."""
+
+    class Batch:
+        base_offset, first_timestamp, max_timestamp, timestamp_type = 0, first, first, 0
+        records_count, _buffer, _pos = count, body, 0
+
+        def __iter__(self) -> Iterator[Any]:
+            return iter(())
+
+    return Batch()
+
+
+def record_bytes(delay: int, headers: bytes = bytes_of(0)) -> bytes:
+    content = b"\0" + bytes_of(delay) + bytes_of(0) + bytes_of(-1) + bytes_of(-1) + headers
+    return bytes_of(len(content)) + content
+
+
+@pytest.mark.parametrize(
+    ("first", "delay", "stamp"),
+    [
+        (5, 7, 12),
+        (5, -7, -2),
+        (2**63 - 1, 1, -(2**63)),
+        (-(2**63), -1, 2**63 - 1),
+        (1_700_000_000_000, 2**63 - 1, 1_700_000_000_000 + 2**63 - 1 - 2**64),
+    ],
+)
+def test_times_are_added_as_the_broker_adds_them(first: int, delay: int, stamp: int) -> None:
+    """In 64 bits: a time that no message of ours could hold comes of no batch."""
+    (record,) = record_format.decoded("examples", 0, batch_of(record_bytes(delay), 1, first))
+
+    assert record.timestamp_ms == stamp
+
+
+def test_a_batch_that_does_not_decompress_is_damaged() -> None:
+    """Each library has errors of its own; all mean the same."""
+
+    class Garbled:
+        base_offset = 7
+
+        def __iter__(self) -> Iterator[Any]:
+            raise EOFError("compressed file ended before the end-of-stream marker was reached")
+
+    with pytest.raises(CorruptRecordError, match="offset 7 cannot be decompressed: EOFError"):
+        list(record_format.decoded("examples", 0, Garbled()))
+
+
+@pytest.mark.parametrize("headers", [bytes_of(2**62), bytes_of(3) + b"\x02a", bytes_of(-1)])
+def test_headers_that_are_not_there_are_damage(headers: bytes) -> None:
+    """More than the record holds, cut short, fewer than none: nothing is read beyond the record."""
+    body = record_bytes(0, headers + (b"\0" if headers == bytes_of(-1) else b""))
+
+    with pytest.raises(CorruptRecordError):
+        list(record_format.decoded("examples", 0, batch_of(body, 1)))
+
+
+def test_any_number_of_headers_is_read_and_written_in_time() -> None:
+    """In one pass: a record of many headers would hold its worker up until the group gives it up."""
+    many = (("", None),) * 200_000
+    written = record_format.encoded(0, 0, Outgoing("examples", 0, None, None, many))
+
+    (record,) = record_format.decoded("examples", 0, batch_of(written, 1))
+
+    assert record.headers == many

@@ -117,7 +117,7 @@ def test_without_native_crc32c_nothing_starts(monkeypatch: pytest.MonkeyPatch) -
     """The message names the package to install."""
     monkeypatch.setattr(kafka.record.util, "crc32c_c", None)
 
-    with pytest.raises(Refused, match=r"kafka-python\[crc32c\]"):
+    with pytest.raises(Misconfigured, match=r"kafka-python\[crc32c\]"):
         Connection(settings())
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import IO
 
 from mistakebound.commands.input_files import open_input
-from mistakebound.commands.log_ranges import read_range
+from mistakebound.commands.log_ranges import read_range, readable_end
 from mistakebound.core.records import TOPICS, Record, Topic
 from mistakebound.core.replay import recording
 from mistakebound.log.protocol import Log, Refused
@@ -30,12 +30,12 @@ class LogSource:
     def read(self, topic: Topic, partition: int) -> Iterator[Record]:
         """`outcomes` up to their end at the start; other topics on to the end they have once that is reached."""
         start = self._log.low_watermark(topic, partition)
-        stop = self._log.high_watermark(topic, partition)
+        stop = readable_end(self._log, topic, partition)
         while start < stop:
             yield from read_range(self._log, topic, partition, start, stop)
             start = stop
             if topic != "outcomes":
-                stop = self._log.high_watermark(topic, partition)
+                stop = readable_end(self._log, topic, partition)
 
     def begins_late(self, topic: Topic, partition: int) -> bool:
         """Whether its first records were deleted."""

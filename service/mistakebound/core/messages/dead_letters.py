@@ -3,7 +3,7 @@
 from hashlib import sha256
 
 from mistakebound.core.faults import BadRecord
-from mistakebound.core.records import Headers, Outgoing, Record
+from mistakebound.core.records import NAME_NOT_UTF8, Headers, Outgoing, Record
 
 
 def dead_letter(record: Record, fault: BadRecord, largest: int) -> Outgoing:
@@ -22,6 +22,7 @@ def dead_letter(record: Record, fault: BadRecord, largest: int) -> Outgoing:
         *(
             (f"original.{name}" if name.startswith("mistakebound.") else name, x)
             for name, x in record.headers
+            if name != NAME_NOT_UTF8  # the detail names it
         ),
     )  # the sender's own headers never pass for ours
     if record_bytes(key, value, whole) <= largest:

@@ -13,12 +13,15 @@ from msgspec import UNSET, Raw
 from mistakebound.core.faults import BadRecord
 from mistakebound.core.messages.labels import Carried
 from mistakebound.core.messages.schema import Example, Label, encode
-from mistakebound.core.records import Record
+from mistakebound.core.records import NAME_NOT_UTF8, Headers, Record
 from mistakebound.settings import LabelSettings, LabelValue, MessageSettings
 
 ID_BYTES = 128
 SHORT_ID = ID_BYTES // 4
 """Characters that never take more bytes than that; nearly every id has fewer."""
+NAMES_SHOWN = 3
+NAME_SHOWN = 40
+"""Bytes of a header's name that a dead letter's detail shows."""
 CLASS_NAMES_BYTES = 250_000
 """Most bytes of the names of all open classes of a partition, as JSON; the tallies hold each name twice."""
 
@@ -42,6 +45,8 @@ class InputReader:
 
     def example(self, record: Record) -> tuple[str, bytes]:
         """Return (id, features as JSON text). Raises BadRecord."""
+        if record.headers:
+            _require_names(record.headers)
         if self._pointers is None:
             message = _read(_example, record)
             raw = b"" if message.features is UNSET else bytes(message.features)
@@ -59,6 +64,8 @@ class InputReader:
 
     def label(self, record: Record) -> tuple[str, LabelValue, Carried | None]:
         """Return (id, label in the declared form, what else it carries). Raises BadRecord."""
+        if record.headers:
+            _require_names(record.headers)
         if self._pointers is None:
             message = _read(_label, record)
             found_id, found = message.id, message.label
@@ -111,6 +118,19 @@ def declared(labels: LabelSettings) -> tuple[LabelValue, ...]:
     if labels.classes is None:
         return labels.positive, labels.negative
     return () if labels.classes == "open" else tuple(labels.classes)
+
+
+def _require_names(headers: Headers) -> None:
+    """Nothing here reads headers, but predictions and dead letters carry them on, and could not carry these."""
+    if headers[0][0] != NAME_NOT_UTF8:
+        return
+    names = [name or b"" for head, name in headers if head == NAME_NOT_UTF8]
+    shown = ", ".join(repr(name[:NAME_SHOWN]) for name in names[:NAMES_SHOWN])
+    more = f" and {len(names) - NAMES_SHOWN} more" if len(names) > NAMES_SHOWN else ""
+    raise BadRecord(
+        "bad-header",
+        f"header names that are not UTF-8: {shown}{more}; these headers are dropped, name them in UTF-8",
+    )
 
 
 def _read(decoder: Callable[[bytes], Any], record: Record) -> Any:

@@ -23,7 +23,8 @@ DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
 @dataclass(frozen=True, slots=True)
 class Behind:
-    """Input offsets of a partition that are not yet committed (transaction markers count too)."""
+    """How far the inputs of a partition are ahead of what was committed, in offsets: from the next record that is
+    there to read to the last stable offset. 0 where no record is left, whatever markers and aborted records are."""
 
     examples: int
     labels: int

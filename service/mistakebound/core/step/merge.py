@@ -43,6 +43,11 @@ class Merge:
         """Partitions with something to do, ascending."""
         return [p for p, (examples, labels) in self._buffers.items() if examples or labels]
 
+    def count(self, topic: Topic, partition: int) -> int:
+        """How many records of this input are buffered."""
+        both = self._buffers.get(partition)
+        return 0 if both is None else len(both[topic == "labels"])
+
     def ready(self) -> int:
         """About how many records can be taken without asking whether any input is drained."""
         return sum(2 * min(len(examples), len(labels)) for examples, labels in self._buffers.values())

@@ -64,6 +64,9 @@ class KafkaLog(Log):
     def high_watermark(self, topic: Topic, partition: int) -> int:
         return self._cluster.admin.high_watermark(topic, partition)
 
+    def stable_ends(self, topic_partitions: Iterable[TopicPartition]) -> dict[TopicPartition, int]:
+        return self._cluster.stable_ends(list(topic_partitions))
+
     def read(
         self, topic: Topic, partition: int, start: int, stop: int | None = None, *, wait_s: float = 30.0
     ) -> Iterator[Record]:

@@ -76,6 +76,9 @@ class SqliteLog(Log):
     def high_watermark(self, topic: Topic, partition: int) -> int:
         return self._watermarks((topic, partition))[1]
 
+    def stable_ends(self, topic_partitions: Iterable[TopicPartition]) -> dict[TopicPartition, int]:
+        return {at: self._watermarks(at)[1] for at in topic_partitions}
+
     def read(
         self, topic: Topic, partition: int, start: int, stop: int | None = None, *, wait_s: float = 30.0
     ) -> Iterator[Record]:

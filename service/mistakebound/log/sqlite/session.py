@@ -69,13 +69,12 @@ class SqliteSession:
             self._next[at] = offset
 
     def drained(self, topic_partitions: Iterable[TopicPartition]) -> set[TopicPartition]:
-        ends = self.ends(topic_partitions)
-        return {at for at, end in ends.items() if at in self._next and self._next[at] >= end}
+        return {at for at, left in self.undelivered(topic_partitions).items() if not left}
 
-    def ends(self, topic_partitions: Iterable[TopicPartition]) -> dict[TopicPartition, int]:
-        asked = {at: self._ids[self._input(*at)] for at in topic_partitions}
+    def undelivered(self, topic_partitions: Iterable[TopicPartition]) -> dict[TopicPartition, int]:
+        asked = {at: self._ids[self._input(*at)] for at in topic_partitions if at in self._next}
         watermarks = rows.watermarks(self._database, asked.values())
-        return {at: watermarks[side_id][1] for at, side_id in asked.items()}
+        return {at: max(0, watermarks[side_id][1] - self._next[at]) for at, side_id in asked.items()}
 
     def pause(self, topic_partitions: Iterable[TopicPartition]) -> None:
         self._paused.update(self._input(*at) for at in topic_partitions)

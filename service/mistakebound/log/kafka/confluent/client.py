@@ -13,6 +13,7 @@ from confluent_kafka import Consumer, KafkaError, KafkaException, Producer
 from mistakebound.log.kafka import timeouts
 from mistakebound.log.kafka.confluent.errors import Errors
 from mistakebound.log.kafka.confluent.fetch import ConfluentFetcher
+from mistakebound.log.kafka.confluent.second_reading import SecondReading
 from mistakebound.log.kafka.confluent.send import ConfluentSender, Connections
 from mistakebound.log.kafka.confluent.session import ConfluentSession
 from mistakebound.log.kafka.kafka_python.cluster import Cluster
@@ -99,7 +100,8 @@ class ConfluentClient:
 
     def fetcher(self) -> ConfluentFetcher:
         """A consumer that never joins the group; librdkafka asks for a group's name all the same."""
-        return ConfluentFetcher(self._consumer({}, _ignore), self._cluster.names)
+        again = SecondReading(self._cluster)
+        return ConfluentFetcher(self._consumer({}, _ignore), self._cluster.names, again)
 
     def sender(self, transactional_id: str) -> ConfluentSender:
         """A producer with a stable id, not yet initialised."""

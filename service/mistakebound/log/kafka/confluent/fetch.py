@@ -5,6 +5,7 @@ passed the transaction markers below it.
 """
 
 from collections.abc import Mapping, Sequence
+from operator import methodcaller
 from typing import Any
 
 from confluent_kafka import Consumer, KafkaError
@@ -12,16 +13,25 @@ from confluent_kafka import TopicPartition as PartitionOffset
 
 from mistakebound.core.records import Record, TopicPartition
 from mistakebound.log.kafka.confluent.errors import PASSING, in_our_words, translated
+from mistakebound.log.kafka.confluent.second_reading import Again, SecondReading
 from mistakebound.log.kafka.names import Names
 
 MAX_RECORDS = 4_000
 
+_headers_of = methodcaller("headers")
+"""Where a name is not UTF-8 the client returns a list with holes, in which the interpreter would crash, and says so by
+an exception on the side. A plain call of the method overlooks that exception (CPython 3.11 to 3.14), this one raises it.
+"""
 
-def record_of(names: Names, message: Any) -> Record:
-    """A message as the core knows it."""
+
+def record_of(names: Names, message: Any, again: Again) -> Record:
+    """A message as the core knows it, by `again` where the client cannot give its headers."""
     kind, time_ms = message.timestamp()
     topic, stamp = names.to_logical[message.topic()], time_ms if kind else -1
-    headers = tuple((name, value) for name, value in message.headers() or ())
+    try:
+        headers = tuple((name, value) for name, value in _headers_of(message) or ())
+    except SystemError:
+        return again(topic, message.partition(), message.offset())
     return Record(
         topic, message.partition(), message.offset(), stamp, message.key(), message.value(), headers
     )
@@ -43,8 +53,9 @@ def consume(consumer: Consumer, timeout_s: float) -> list[Any]:
 class ConfluentFetcher:
     """One consumer outside the group."""
 
-    def __init__(self, consumer: Consumer, names: Names) -> None:
+    def __init__(self, consumer: Consumer, names: Names, again: SecondReading) -> None:
         self._consumer = consumer
+        self._again = again
         self._names = names
         self._doing = ""
         self._position = -1
@@ -68,7 +79,7 @@ class ConfluentFetcher:
         for message in messages:
             found = message.error()
             if found is None:
-                records.append(record_of(self._names, message))
+                records.append(record_of(self._names, message, self._again.record))
                 position = message.offset() + 1
             elif found.code() == KafkaError._PARTITION_EOF:
                 position = max(position, message.offset())
@@ -88,3 +99,4 @@ class ConfluentFetcher:
 
     def close(self) -> None:
         self._consumer.close()
+        self._again.close()

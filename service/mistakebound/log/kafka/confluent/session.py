@@ -15,6 +15,7 @@ from confluent_kafka import TopicPartition as PartitionOffset
 from mistakebound.core.records import INPUTS, Position, Record, TopicPartition, Transaction
 from mistakebound.log.kafka.confluent.errors import AUTH_REFUSED, PASSING, Errors, in_our_words, translated
 from mistakebound.log.kafka.confluent.fetch import consume, record_of
+from mistakebound.log.kafka.confluent.second_reading import SecondReading
 from mistakebound.log.kafka.kafka_python.cluster import Cluster
 from mistakebound.log.kafka.names import BrokerPartition
 from mistakebound.log.kafka.session_checks import check_together, check_topics, check_transaction
@@ -41,6 +42,7 @@ class ConfluentSession:
         self._watchdog = cluster.watchdog
         self._partitions = partitions
         self._writer = writer
+        self._again = SecondReading(cluster)
         self._joining = True
         self._generation = self._count = 0
         self._member: Any = None
@@ -113,13 +115,12 @@ class ConfluentSession:
         self._to_assign = True
 
     def drained(self, topic_partitions: Iterable[TopicPartition]) -> set[TopicPartition]:
-        known = {each: self._next.get(self._at_broker(each)) for each in topic_partitions}
-        asked = [each for each, position in known.items() if position is not None]
-        ends = self.ends(asked) if asked else {}
-        return {each for each in asked if each in ends and (known[each] or 0) >= ends[each]}
+        return {each for each, left in self.undelivered(topic_partitions).items() if not left}
 
-    def ends(self, topic_partitions: Iterable[TopicPartition]) -> dict[TopicPartition, int]:
-        return self._cluster.ends(topic_partitions)
+    def undelivered(self, topic_partitions: Iterable[TopicPartition]) -> dict[TopicPartition, int]:
+        asked = [each for each in topic_partitions if self._at_broker(each) in self._next]
+        ends = self._cluster.ends(asked) if asked else {}
+        return {each: max(0, end - self._next[self._at_broker(each)]) for each, end in ends.items()}
 
     def pause(self, topic_partitions: Iterable[TopicPartition]) -> None:
         paused = {self._at_broker(each) for each in topic_partitions}
@@ -143,6 +144,7 @@ class ConfluentSession:
             self._writer.drop()
             member = self._consumer.memberid() if self._joining else None
             self._consumer.close()
+            self._again.close()
             self._joining = False
             if member:
                 # Removed before it is closed, the client would join once more.
@@ -153,7 +155,7 @@ class ConfluentSession:
         at = message.topic(), message.partition()
         if error is None:
             if at in self._next and at not in self._paused:
-                records.append(record_of(self._names, message))
+                records.append(record_of(self._names, message, self._again.record))
                 self._next[at] = message.offset() + 1
         elif error.code() == KafkaError._PARTITION_EOF:
             if at in self._next:

@@ -88,6 +88,17 @@ class Cluster:
             consumer.close(autocommit=False)
         return found[0] if isinstance(found[0], Lost) else None
 
+    def stable_ends(self, topic_partitions: Sequence[TopicPartition]) -> dict[TopicPartition, int]:
+        """The same for any topics, whether watched or not. Raises Unreachable where the broker does not know them."""
+        deadline = time.monotonic() + ENDS_MS / 1000
+        while len(found := self.ends(topic_partitions)) < len(topic_partitions):
+            if time.monotonic() > deadline:
+                names = ", ".join(sorted({self.names.to_broker[topic] for topic, _ in topic_partitions}))
+                raise Unreachable(f"the broker did not say in time where {names} end")
+            for topic in {topic for topic, _ in topic_partitions}:
+                self.observer.partitions_for_topic(self.names.to_broker[topic])
+        return found
+
     def watch(self, partitions: int) -> None:
         """Keep the leaders of all inputs known, so that `ends` need not look for them."""
         every = [broker_partition(self.names, topic, p) for topic in INPUTS for p in range(partitions)]

@@ -26,7 +26,7 @@ def translated(what: str | Callable[[], str], *rights: str) -> Iterator[None]:
     """
     try:
         yield
-    except (kafka_errors.KafkaError, UnicodeDecodeError) as error:
+    except kafka_errors.KafkaError as error:
         doing = what if isinstance(what, str) else what()
         if (reason := refusal(error)) is not None:
             raise Unreachable(f"{doing}: {reason}") from error
@@ -48,10 +48,10 @@ def denied(doing: str, right: str) -> Refused:
 
 def _in_our_words(doing: str, error: Exception) -> LogError:
     match error:
-        case UnicodeDecodeError():
+        case kafka_errors.UnsupportedCodecError():
             return Refused(
-                f"{doing}: a record there is damaged, or a header's name is not UTF-8 ({error}); take it "
-                "out of the topic, and see to it that its producer writes no more of them"
+                f"{doing}: a record there is damaged ({error}); the broker takes no such records from producers, so "
+                "look at its disk, and restore the partition from a replica or a backup"
             )
         case kafka_errors.CorruptRecordError():
             return Refused(

@@ -21,9 +21,10 @@ from kafka.coordinator.assignors.range import RangePartitionAssignor
 from mistakebound.core.records import Topic
 from mistakebound.log.kafka import timeouts
 from mistakebound.log.kafka.kafka_python.auth_errors import AuthRefused, noting_client
+from mistakebound.log.kafka.kafka_python.codecs import unreadable
 from mistakebound.log.kafka.kafka_python.user_options import checked
 from mistakebound.log.kafka.names import Names
-from mistakebound.log.protocol import Misconfigured, Refused, Unreachable
+from mistakebound.log.protocol import Misconfigured, Unreachable
 from mistakebound.settings import Settings
 
 SCHEMES = ("kafka", "kafka+confluent")
@@ -41,11 +42,16 @@ class Connection:
     """Makes clients of one cluster. Holds no connection itself."""
 
     def __init__(self, settings: Settings) -> None:
-        """Raise Misconfigured for options that cannot be used, Refused for a missing crc32c."""
+        """Raise Misconfigured for options that cannot be used, and where a library is missing."""
         if kafka.record.util.crc32c_c is None:
-            raise Refused(
+            raise Misconfigured(
                 "the native code of crc32c is missing, without it Kafka is read twenty times slower; "
                 "install `kafka-python[crc32c]` for this Python"
+            )
+        if missing := unreadable():
+            raise Misconfigured(
+                f"records compressed with {' or '.join(missing)} could not be read, and any producer may send "
+                f"them: a library is missing; install `kafka-python[{','.join(missing)}]` for this Python"
             )
         self.servers = servers_of(settings.log.url)
         self.group = settings.group

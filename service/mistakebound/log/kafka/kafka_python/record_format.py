@@ -6,10 +6,10 @@ Format: https://kafka.apache.org/documentation/#record
 from collections.abc import Iterator
 from typing import Any
 
-from kafka.errors import CorruptRecordError
+from kafka.errors import CorruptRecordError, KafkaError
 from kafka.record.util import encode_varint
 
-from mistakebound.core.records import Headers, Outgoing, Record, Topic
+from mistakebound.core.records import NAME_NOT_UTF8, Headers, Outgoing, Record, Topic
 
 
 def _spell(number: int) -> bytes:
@@ -20,6 +20,8 @@ def _spell(number: int) -> bytes:
 
 _SMALL = tuple(_spell(number) for number in range(8_192))
 _NULL = _spell(-1)
+FAR = 2**60
+"""Times and delays within it add up to what 64 bits hold; in ms, some 36 million years."""
 
 
 def _varint(number: int) -> bytes:
@@ -32,8 +34,8 @@ def encoded(index: int, delay_ms: int, record: Outgoing) -> bytes:
     front = b"\0" + _varint(delay_ms) + _varint(index) + _text(key)
     size = _NULL if value is None else _varint(len(value))
     back = _varint(len(headers))
-    for name, content in headers:
-        back += _text(name.encode()) + _text(content)
+    if headers:
+        back += b"".join([_text(name.encode()) + _text(content) for name, content in headers])
     whole = len(front) + len(size) + len(value or b"") + len(back)
     return b"".join((_varint(whole), front, size, value or b"", back))
 
@@ -44,9 +46,10 @@ def _text(content: bytes | None) -> bytes:
 
 def decoded(topic: Topic, partition: int, batch: Any) -> Iterator[Record]:
     """The records of one of the client's batches. Raises CorruptRecordError where its bytes are not records."""
-    iter(batch)  # decompresses
+    _decompress(batch)
     buffer, at = bytes(batch._buffer), int(batch._pos)
     base, first = int(batch.base_offset), int(batch.first_timestamp)
+    far = not -FAR < first < FAR
     appended: int | None = batch.max_timestamp if batch.timestamp_type else None
     try:
         for _ in range(int(batch.records_count)):
@@ -58,20 +61,43 @@ def decoded(topic: Topic, partition: int, batch: Any) -> Iterator[Record]:
             value, at = _content(buffer, at)
             count, at = _number(buffer, at)
             headers: Headers = ()
-            for _ in range(count):
-                name, at = _content(buffer, at)
-                content, at = _content(buffer, at)
-                headers += (((name or b"").decode(), content),)
+            if count:
+                headers, at = _headers(buffer, at, count)
             if at != end:
                 raise CorruptRecordError(
                     f"the record at offset {base + index} is of another size than it says"
                 )
             stamp = first + delay if appended is None else appended
+            if far or not -FAR < delay < FAR:
+                stamp = (stamp + 2**63) % 2**64 - 2**63  # the broker adds in 64 bits
             yield Record(topic, partition, base + index, stamp, key, value, headers)
     except (IndexError, ValueError) as error:
-        if isinstance(error, UnicodeDecodeError):
-            raise
         raise CorruptRecordError(f"the batch at offset {base} cannot be read: {error!r}") from error
+
+
+def _decompress(batch: Any) -> None:
+    try:
+        iter(batch)
+    except (KafkaError, MemoryError):
+        raise
+    except Exception as error:  # each codec's library has errors of its own
+        raise CorruptRecordError(
+            f"the batch at offset {batch.base_offset} cannot be decompressed: {error!r}"
+        ) from error
+
+
+def _headers(buffer: bytes, at: int, count: int) -> tuple[Headers, int]:
+    """The headers of a record, those without a readable name first, and where they end."""
+    headers: list[tuple[str, bytes | None]] = []
+    nameless: list[tuple[str, bytes | None]] = []
+    for _ in range(count):
+        name, at = _content(buffer, at)
+        content, at = _content(buffer, at)
+        try:
+            headers.append(((name or b"").decode(), content))
+        except UnicodeDecodeError:
+            nameless.append((NAME_NOT_UTF8, name))
+    return (*nameless, *headers), at
 
 
 def _number(buffer: bytes, at: int) -> tuple[int, int]:

@@ -137,16 +137,17 @@ class KafkaPythonSession:
         self._held.discard(partition)
 
     def drained(self, topic_partitions: Iterable[TopicPartition]) -> set[TopicPartition]:
+        return {each for each, left in self.undelivered(topic_partitions).items() if not left}
+
+    def undelivered(self, topic_partitions: Iterable[TopicPartition]) -> dict[TopicPartition, int]:
         asked = [each for each in topic_partitions if self._delivers(each)]
         if not asked:
-            return set()
-        ends = self.ends(asked)
+            return {}
+        ends = self._cluster.ends(asked, self._consumer, *self._rights)
         doing = "ask for the positions"
         with self._watchdog.limit(STUCK_S, doing), translated(doing, *self._rights):
-            return {each for each in asked if each in ends and self._position(each) >= ends[each]}
-
-    def ends(self, topic_partitions: Iterable[TopicPartition]) -> dict[TopicPartition, int]:
-        return self._cluster.ends(topic_partitions, self._consumer, *self._rights)
+            positions = {each: self._position(each) for each in ends}
+        return {each: max(0, ends[each] - at) for each, at in positions.items() if at is not None}
 
     def pause(self, topic_partitions: Iterable[TopicPartition]) -> None:
         for each in topic_partitions:
@@ -216,13 +217,13 @@ class KafkaPythonSession:
     def _delivers(self, topic_partition: TopicPartition) -> bool:
         return topic_partition[1] in self._owned and topic_partition[1] not in self._held
 
-    def _position(self, topic_partition: TopicPartition) -> int:
+    def _position(self, topic_partition: TopicPartition) -> int | None:
         found = None
         with _unless_lost():
             found = self._consumer.position(
                 broker_partition(self._names, *topic_partition), timeout_ms=ENDS_MS
             )
-        return -1 if found is None else int(found)
+        return None if found is None else int(found)
 
     def _reading(self) -> str:
         # Where the client stood when it failed; polled again, it may look for the next record forever.

@@ -8,6 +8,7 @@ Guarantees:
    no terminal ever asks for a key's password.
 3. TLS and SASL options without the protocol that uses them are refused: whoever names an authority
    does not want to talk in the clear.
+4. A codec is one of Kafka's, by the name that topics have for it.
 """
 
 import ssl
@@ -17,6 +18,7 @@ from typing import Any
 
 from kafka import KafkaAdminClient, KafkaConsumer, KafkaProducer
 
+from mistakebound.log.kafka.kafka_python.codecs import CODECS, NONE
 from mistakebound.log.protocol import Misconfigured
 
 GUARDED: Mapping[str, str] = {
@@ -56,13 +58,15 @@ WITH_PASSWORD = ("SCRAM-SHA-512", "SCRAM-SHA-256", "PLAIN")
 
 
 def checked(given: Mapping[str, Any]) -> dict[str, Any]:
-    """The options as they are. Raises Misconfigured with every problem found."""
-    problems = [*_not_for_the_user(given), *_protocol(given)]
+    """The options as the client takes them. Raises Misconfigured with every problem found."""
+    problems = [*_not_for_the_user(given), *_protocol(given), *_compression(given)]
     if not problems:
         problems = [*_sasl(given), *_tls(given)]
     if problems:
         raise Misconfigured("; ".join(problems))
-    return dict(given)
+    return {
+        name: None if name == "compression_type" and value == NONE else value for name, value in given.items()
+    }
 
 
 def _not_for_the_user(given: Mapping[str, Any]) -> Iterator[str]:
@@ -86,6 +90,13 @@ def _protocol(given: Mapping[str, Any]) -> Iterator[str]:
                 f"{', '.join(idle)} would have no effect with kafka.security_protocol = {protocol!r}; set "
                 f"kafka.security_protocol to {' or '.join(within)}, or remove the options"
             )
+
+
+def _compression(given: Mapping[str, Any]) -> Iterator[str]:
+    codec = given.get("compression_type")
+    if codec is not None and codec != NONE and codec not in tuple(CODECS):
+        names = ", ".join((NONE, *CODECS))
+        yield f"kafka.compression_type = {codec!r} is not a codec of Kafka's; write one of {names}"
 
 
 def _sasl(given: Mapping[str, Any]) -> Iterator[str]:
