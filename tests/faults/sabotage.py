@@ -81,7 +81,7 @@ GUARDS: Mapping[str, Guard] = {
         KILLED,
     ),
     "B1 a rebuild reads from the recovery point": Guard(
-        "service/mistakebound/worker/takeover.py",
+        "service/mistakebound/worker/ledgers.py",
         'log.read("predictions", partition, recovery_point.predictions)',
         'log.read("predictions", partition, log.high_watermark("predictions", partition))',
         KILLED,
@@ -152,7 +152,7 @@ GUARDS: Mapping[str, Guard] = {
         DATA,
     ),
     "B5 lost offsets are refused": Guard(
-        "service/mistakebound/worker/takeover.py",
+        "service/mistakebound/worker/ledgers.py",
         "        if newest_record(log, topic, partition) is not None:",
         "        if False:",
         LOST,

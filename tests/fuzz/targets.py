@@ -203,7 +203,7 @@ def checkpoint_files(random: Random) -> None:
         assert envelope.parse(content) == payload, "a checksum that is right for other bytes"
     with contextlib.suppress(InvalidCheckpointError):
         from mistakebound.worker.checkpoints.catalog import Head
-        from mistakebound.worker.takeover import Start
+        from mistakebound.worker.ledgers import Start
 
         head = Head("name", False, envelope.summary_of(content))
         _version(head)

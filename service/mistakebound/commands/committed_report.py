@@ -19,7 +19,8 @@ from mistakebound.log.newest import newest_record
 from mistakebound.log.protocol import Log
 from mistakebound.settings import LearnerSettings, Settings
 from mistakebound.worker.epochs.epochs import newest_epochs
-from mistakebound.worker.takeover import catch_up, check_tally, fold_updates
+from mistakebound.worker.takeover import catch_up, fold_updates
+from mistakebound.worker.torn_steps import refuse_other_tally
 
 FIRST_LOOK = 64
 """Offsets of `updates`, looked at from their end: a worker has seldom written more since the cut."""
@@ -130,7 +131,7 @@ def _fold(log: Log, cut: Cut, settings: Settings) -> tuple[Fold, Cut]:
     fold = fold_updates(log, settings, None, _ends(log, cut))
     while True:
         for p, known in enumerate(cut.updates()):
-            check_tally(fold.model, p, known)
+            refuse_other_tally(log, fold.model, p, known)
         further = _moved_on(log, cut, fold.model.needed)
         if further is None:
             return fold, cut

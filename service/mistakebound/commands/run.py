@@ -31,6 +31,13 @@ def run(
             help="Pass input that was deleted or damaged before it was read; the loss is counted.",
         ),
     ] = False,
+    predict_missing: Annotated[
+        bool,
+        Option(
+            "--predict-missing",
+            help="Predict again, marked, the counted examples whose predictions are missing.",
+        ),
+    ] = False,
     config: Config = None,
     sets: Sets = None,
     log: LogUrl = None,
@@ -43,6 +50,7 @@ def run(
     from mistakebound.worker import logs
     from mistakebound.worker.http.tls import tls_of
     from mistakebound.worker.process import stop_on_signals, work
+    from mistakebound.worker.takeover import Accepted
 
     logs.configure(log_format, level=log_level)
     settings = read_settings(config, sets, log)
@@ -58,8 +66,7 @@ def run(
             lambda idle: stop.is_set(),  # noqa: ARG005 - an idle worker waits for more
             log_format=log_format,
             log_level=log_level,
-            from_outcomes=resume_from_outcomes,
-            skip_to_oldest=skip_to_oldest,
+            accepted=Accepted(resume_from_outcomes, skip_to_oldest, predict_missing),
             interrupted=stop.is_set,
             check_labels=True,
             serving=lambda url: print_message(f"status page on {url}/, metrics on {url}/metrics"),

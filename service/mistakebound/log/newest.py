@@ -1,6 +1,7 @@
 """The newest records of a partition, searched for from its end."""
 
 from collections import deque
+from collections.abc import Callable
 
 from mistakebound.core.records import Record, Topic
 from mistakebound.log.protocol import Log
@@ -9,13 +10,20 @@ FIRST_LOOK = 16
 """Offsets. A transaction's marker takes one, so the very last is seldom a record."""
 
 
-def newest_record(log: Log, topic: Topic, partition: int) -> Record | None:
-    """The committed record with the largest offset; None where there is none."""
+def newest_record(
+    log: Log, topic: Topic, partition: int, wanted: Callable[[Record], bool] | None = None
+) -> Record | None:
+    """The committed record with the largest offset, of those that are `wanted`; None where there is none."""
     low, high = log.low_watermark(topic, partition), log.high_watermark(topic, partition)
     span = FIRST_LOOK
     while low < high:
         start = max(low, high - span)
-        newest = next(iter(deque(log.read(topic, partition, start, high), maxlen=1)), None)
+        found = (
+            filter(wanted, log.read(topic, partition, start, high))
+            if wanted
+            else log.read(topic, partition, start, high)
+        )
+        newest = next(iter(deque(found, maxlen=1)), None)
         if newest is not None or start == low:
             return newest
         span *= 4

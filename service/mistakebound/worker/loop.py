@@ -33,7 +33,7 @@ from mistakebound.worker.input_buffer import InputBuffer
 from mistakebound.worker.interruptible import Interrupted, InterruptibleLog
 from mistakebound.worker.rebuilds import Rebuilds
 from mistakebound.worker.stepping import CHAIN, Stepping
-from mistakebound.worker.takeover import WorkerState, take_over
+from mistakebound.worker.takeover import NOTHING, Accepted, WorkerState, take_over
 
 POLL_S = 0.5
 SHARED = 4
@@ -61,8 +61,7 @@ class Worker:
         checkpoints: CheckpointSchedule,
         stopping: Callable[[bool], bool],
         explain: Callable[[], int] = lambda: 0,
-        from_outcomes: bool = False,
-        skip_to_oldest: bool = False,
+        accepted: Accepted = NOTHING,
         interrupted: Callable[[], bool] = lambda: False,
     ) -> None:
         """`observe` sees every event. `checkpoints` is among its observers; it also says what a takeover may start from,
@@ -71,14 +70,12 @@ class Worker:
         `stopping(idle)` is asked between steps; idle: no input is left to work on.
         `explain()` is asked before each step how many scores it may compute to explain mistakes.
         `interrupted()` is asked while a takeover reads; once it is true, the takeover and the loop end.
-        `from_outcomes` holds for the whole run: a partition without new input commits no offsets, so a later
-        rebuild finds the partition as the start did. `skip_to_oldest`: input that was deleted or damaged before it was
-        read is passed and counted, also while the worker runs.
+        `accepted` holds for the whole run: a partition without new input commits no offsets, so a later
+        rebuild finds the partition as the start did.
         """
         self._log, self._settings, self._slot = log, settings, slot
         self._observe, self._checkpoints, self._explain = observe, checkpoints, explain
-        self._stopping, self._interrupted, self._from_outcomes = stopping, interrupted, from_outcomes
-        self._skip_to_oldest = skip_to_oldest
+        self._stopping, self._interrupted, self._accepted = stopping, interrupted, accepted
         self.held: WorkerState | None = None
         self._following: Following | None = None
         self._rebuilds = Rebuilds()
@@ -93,7 +90,7 @@ class Worker:
             try:
                 session = self._log.join(self._slot)
                 try:
-                    if self._skip_to_oldest:
+                    if self._accepted.lost_input:
                         session.pass_damage()
                     self._serve(session)
                     return
@@ -129,7 +126,7 @@ class Worker:
         buffer.fill(0.0 if buffer.merge.buffered() else POLL_S)
         if buffer.assigned is not None:
             try:
-                self._take_over(session, buffer.assigned)
+                self._take_over(session, buffer.assigned, buffer.generation)
             except StaleGeneration as error:
                 self._give_back(buffer, error)
                 return not self._stopping(False)
@@ -147,13 +144,14 @@ class Worker:
         self._measure_lag(session, buffer)
         return True
 
-    def _take_over(self, session: Session, partitions: tuple[int, ...]) -> None:
+    def _take_over(self, session: Session, partitions: tuple[int, ...], generation: int) -> None:
         self._observe(events.PhaseEntered("restoring"))
         before = set() if self.held is None else set(self.held.state.ledgers)
         self._observe(events.Revoked(sorted(before - set(partitions))))
         began = time.monotonic()
         self._follow(())
         self.held = self._restore(session, partitions)
+        self._repair(session, self.held, generation)
         self._follow(set(range(self._log.partitions)) - set(partitions))
         self._started = True
         state = self.held.state
@@ -167,6 +165,13 @@ class Worker:
             waiting=sum(len(ledger.waiting) for ledger in state.ledgers.values()),
             seconds=round(time.monotonic() - began, 3),
         )
+
+    def _repair(self, session: Session, held: WorkerState, generation: int) -> None:
+        repairs = held.repairs()
+        if repairs is not None:
+            held.state.committed(session.commit(repairs, generation).ends)
+            held.positions.update(repairs.positions)
+            held.repair.clear()
 
     def _give_back(self, buffer: InputBuffer, error: StaleGeneration) -> None:
         """Others work on these partitions by now, as the next polls will tell: take over again what is ours then."""
@@ -187,8 +192,7 @@ class Worker:
             session,
             self._settings,
             partitions,
-            from_outcomes=self._from_outcomes,
-            skip_to_oldest=self._skip_to_oldest,
+            accepted=self._accepted,
             borrow=restore.ledgers,
         )
         for checkpoint in restore.usable() if self.held is None else ():

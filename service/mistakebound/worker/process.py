@@ -28,7 +28,7 @@ from mistakebound.worker.loop import Worker
 from mistakebound.worker.metrics.metrics import Metrics
 from mistakebound.worker.metrics.model_insight import ModelInsight
 from mistakebound.worker.misplaced_labels import MisplacedLabels
-from mistakebound.worker.takeover import WorkerState
+from mistakebound.worker.takeover import NOTHING, Accepted, WorkerState
 
 DRAIN_S = 10.0
 """How long a drain may take."""
@@ -93,8 +93,7 @@ def work(
     *,
     log_format: logs.LogFormat,
     log_level: str = "info",
-    from_outcomes: bool = False,
-    skip_to_oldest: bool = False,
+    accepted: Accepted = NOTHING,
     interrupted: Callable[[], bool] = lambda: False,
     next_free: bool = False,
     serving: Callable[[str], None] | None = None,
@@ -143,8 +142,7 @@ def work(
             checkpoints=checkpoints,
             stopping=stopping,
             explain=explain,
-            from_outcomes=from_outcomes,
-            skip_to_oldest=skip_to_oldest,
+            accepted=accepted,
             interrupted=interrupted,
         )
         worker.run()

@@ -10,27 +10,27 @@
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from functools import partial
 
 import structlog
 
-from mistakebound.core.checkpoint_content import Checkpoint, LedgerSnapshot, thaw
-from mistakebound.core.faults import BadLog, BadSnapshot
+from mistakebound.core.checkpoint_content import Checkpoint
+from mistakebound.core.faults import BadLog
+from mistakebound.core.ledger.disagreement import OtherPosition
 from mistakebound.core.ledger.ledger import Ledger
-from mistakebound.core.ledger.rebuild import rebuild
-from mistakebound.core.messages.schema import Epoch, RecoveryPoint, encode, read_outcomes, read_recovery_point
-from mistakebound.core.messages.tallies import zero
+from mistakebound.core.messages.schema import Epoch, encode
 from mistakebound.core.model.fold import Fold
-from mistakebound.core.model.model import Model
-from mistakebound.core.records import OUTPUTS, Lost, Position
+from mistakebound.core.records import OUTPUTS, Lost, Outgoing, Position, Transaction
 from mistakebound.core.step.sizes import SizeLimits
 from mistakebound.core.step.state import State
-from mistakebound.log.newest import newest_record
-from mistakebound.log.protocol import Log, OffsetLost, Refused, Session, StaleGeneration
+from mistakebound.log.protocol import Log, Refused, Session, StaleGeneration
 from mistakebound.settings import Settings
 from mistakebound.worker.epochs.epochs import newest_epochs, refuse_changed
 from mistakebound.worker.epochs.input_topics import refuse_other_topics
+from mistakebound.worker.ledgers import Frozen, Start, begin_ledger, build_ledger, frozen_in, start_of
 from mistakebound.worker.lost_input import deleted_unread
+from mistakebound.worker.missing_predictions import find_gaps, predict_again, refuse_gaps
+from mistakebound.worker.torn_steps import newest_step, refuse_other_tally, settled
 
 _log = structlog.get_logger(__name__)
 
@@ -45,21 +45,35 @@ class WorkerState:
     """Our own last committed position of each owned partition."""
     lost: list[Lost] = field(default_factory=list)
     """Input deleted before it was read; the first records that the next step has to take."""
+    repair: dict[int, list[Outgoing]] = field(default_factory=dict)
+    """Predictions that must be written again before the work goes on."""
+
+    def repairs(self) -> Transaction | None:
+        """The transaction that writes them, with the positions that their ledgers stand at."""
+        if not self.repair:
+            return None
+        positions = {}
+        for p in self.repair:
+            ledger = self.state.ledgers[p]
+            metadata = encode(ledger.recovery_point()).decode()
+            positions[p] = Position(ledger.examples_next, ledger.labels_next, metadata)
+        outputs = [each for of_partition in self.repair.values() for each in of_partition]
+        return Transaction(outputs, positions)
 
 
-class Frozen(NamedTuple):
-    """A partition's ledger, read from a checkpoint."""
+@dataclass(frozen=True, slots=True)
+class Accepted:
+    """What the operator has been told and accepts. Everything that heals without a loss is done in any case."""
 
-    epoch: int
-    """The epoch in which it was written."""
-    ledger: LedgerSnapshot
+    lost_offsets: bool = False
+    """The group's offsets were lost or moved: go on from the newest outcomes."""
+    lost_input: bool = False
+    """Input was deleted before it was read: go on from the oldest that is there."""
+    missing_predictions: bool = False
+    """Predictions of counted examples are missing: make them again, marked."""
 
 
-class Start(NamedTuple):
-    """Offsets from which a partition's `predictions` and `outcomes` must be read again."""
-
-    predictions: int
-    outcomes: int
+NOTHING = Accepted()
 
 
 Committed = Mapping[int, Position | None]
@@ -118,14 +132,12 @@ def take_over(
     held: WorkerState | None,
     checkpoint: Checkpoint | None,
     *,
-    from_outcomes: bool = False,
-    skip_to_oldest: bool = False,
+    accepted: Accepted = NOTHING,
     borrow: Borrow | None = None,
 ) -> WorkerState:
     """Everything that the owner of `partitions` must hold, with the session placed to go on.
 
-    `from_outcomes`: where the group's offsets were lost or moved, go on from the newest committed outcomes.
-    `skip_to_oldest`: where unread input was deleted, go on from the oldest that is there.
+    Where the committed position and the newest outcomes are torn apart (`torn_steps.py`), the latter count.
     A borrowed ledger that does not fit the log is left alone, with a warning.
     Raises Refused, BadLog, Unreachable; with a checkpoint also BadSnapshot, and then any of them may be the
     checkpoint's fault. StaleGeneration where the positions moved meanwhile: others own the partitions by now, what
@@ -135,9 +147,10 @@ def take_over(
     committed: Committed | None = None
     try:
         committed = session.committed(owned)
-        return _take_over(
-            log, session, settings, committed, held, checkpoint, from_outcomes, skip_to_oldest, borrow
-        )
+        found = _take_over(log, session, settings, committed, held, checkpoint, accepted, borrow)
+        if _is_doubtful(found, committed) and session.committed(owned) != committed:
+            raise StaleGeneration("the positions moved while this worker took partitions over; poll again")
+        return found
     except (BadLog, Refused) as error:
         _refuse_other_inputs(log)
         if committed is not None and session.committed(owned) != committed:
@@ -156,6 +169,12 @@ def _refuse_other_inputs(log: Log) -> None:
         refuse_other_topics(log, epoch)
 
 
+def _is_doubtful(found: WorkerState, committed: Committed) -> bool:
+    """Whether what was read may be of two moments: a torn step looks like one that others committed meanwhile."""
+    moved = any(committed[p] != position for p, position in found.positions.items())
+    return moved or any(ledger.published for ledger in found.state.ledgers.values())
+
+
 def _take_over(
     log: Log,
     session: Session,
@@ -163,8 +182,7 @@ def _take_over(
     committed: Committed,
     held: WorkerState | None,
     checkpoint: Checkpoint | None,
-    from_outcomes: bool,
-    skip_to_oldest: bool,
+    accepted: Accepted,
     borrow: Borrow | None,
 ) -> WorkerState:
     owned = list(committed)
@@ -174,27 +192,41 @@ def _take_over(
         held, fold = None, fold_updates(log, settings, checkpoint)
     assert fold.epoch is not None
     refuse_other_topics(log, fold.epoch)
-    if from_outcomes:
-        committed = {p: _newest_position(log, p, committed[p]) for p in owned}
+    if accepted.lost_offsets:
+        committed = {p: _from_outcomes(log, p, committed[p]) for p in owned}
     positions = {p: position for p in owned if (position := committed[p]) is not None}
     kept = {p for p in positions if held is not None and held.positions.get(p) == positions[p]}
-    frozen = {} if checkpoint is None else _frozen(log, checkpoint)
-    starts = {p: _start(position, frozen.get(p)) for p, position in positions.items() if p not in kept}
+    frozen = {} if checkpoint is None else frozen_in(log, checkpoint)
+    starts = {p: start_of(position, frozen.get(p)) for p, position in positions.items() if p not in kept}
     borrowed = borrow(starts) if borrow is not None and starts else {}
     ledgers: dict[int, Ledger] = {}
     lost: list[Lost] = []
+    repair: dict[int, list[Outgoing]] = {}
     for p in owned:
         if p not in positions:
-            ledgers[p] = _begin_ledger(log, settings, p, committed_none_hint=not from_outcomes)
+            ledgers[p] = begin_ledger(log, settings, p, committed_none_hint=not accepted.lost_offsets)
         elif held is not None and p in kept:
             ledgers[p] = held.state.ledgers[p]
         else:
-            ledgers[p] = _rebuild_borrowed(
-                log, settings, p, positions[p], borrowed.get(p), fold.model
-            ) or _rebuild_ledger(log, settings, p, positions[p], frozen.get(p), fold.model)
-        check_tally(fold.model, p, ledgers[p].tallies.epoch.updates)
+            build = partial(
+                build_ledger, log, settings, p, model=fold.model, own=frozen.get(p), lent=borrowed.get(p)
+            )
+            since = positions[p].examples
+            try:
+                ledgers[p] = build(positions[p])
+            except OtherPosition as error:
+                positions[p] = settled(log, p, positions[p], error)
+                since = min(since, positions[p].examples)
+                _log.warning("position_settled", partition=p, reason=str(error))
+                ledgers[p] = build(positions[p])
+            if accepted.lost_offsets or accepted.missing_predictions or positions[p] != committed[p]:
+                gaps = find_gaps(log, p, since if accepted == NOTHING else 0)
+                if gaps and accepted.missing_predictions:
+                    repair[p] = predict_again(log, fold.model, ledgers[p], p, gaps)
+                refuse_gaps(p, () if accepted.missing_predictions else gaps)
+        refuse_other_tally(log, fold.model, p, ledgers[p].tallies.epoch.updates)
         fold.model.knows(p, ledgers[p].tallies.epoch.judged)
-        gone = deleted_unread(log, p, ledgers[p]) if skip_to_oldest else {}
+        gone = deleted_unread(log, p, ledgers[p]) if accepted.lost_input else {}
         lost += gone.values()
         examples, labels = ledgers[p].examples_next, ledgers[p].labels_next
         session.seek(
@@ -203,112 +235,17 @@ def _take_over(
             gone["labels"].offset + 1 if "labels" in gone else labels,
         )
     limits = SizeLimits(**{topic.replace("-", "_"): log.max_record_bytes(topic) for topic in OUTPUTS})
-    return WorkerState(State(fold.model.settings, fold.model, ledgers, limits), fold, positions, lost)
+    return WorkerState(State(fold.model.settings, fold.model, ledgers, limits), fold, positions, lost, repair)
 
 
-def _frozen(log: Log, checkpoint: Checkpoint) -> dict[int, Frozen]:
-    """Its ledgers, except those that are ahead of the log."""
-    return {
-        p: Frozen(checkpoint.model.epoch, ledger)
-        for p, ledger in checkpoint.ledgers.items()
-        if ledger.outcomes_end <= log.high_watermark("outcomes", p)
-    }
-
-
-def _start(position: Position, frozen: Frozen | None) -> Start:
-    if frozen is not None:
-        return Start(frozen.ledger.predictions_end, frozen.ledger.outcomes_end)
-    recovery_point = read_recovery_point(position)
-    return Start(recovery_point.predictions, recovery_point.outcomes)
-
-
-def _rebuild_borrowed(
-    log: Log, settings: Settings, partition: int, position: Position, frozen: Frozen | None, model: Model
-) -> Ledger | None:
-    """The ledger from another slot's checkpoint; None without one, or if it does not fit the log."""
-    if frozen is None:
-        return None
-    try:
-        ledger = _rebuild_ledger(log, settings, partition, position, frozen, model)
-        check_tally(model, partition, ledger.tallies.epoch.updates)
-    except (BadLog, BadSnapshot, OffsetLost) as error:
-        _log.warning("borrowed_ledger_left", partition=partition, reason=str(error))
-        return None
-    _log.info("ledger_borrowed", partition=partition, **_start(position, frozen)._asdict())
-    return ledger
-
-
-def _rebuild_ledger(
-    log: Log, settings: Settings, partition: int, position: Position, frozen: Frozen | None, model: Model
-) -> Ledger:
-    recovery_point = read_recovery_point(position)
-    if frozen is not None:
-        ledger = thaw(frozen.ledger, settings.labels)
-        recovery_point = RecoveryPoint(*_start(position, frozen), recovery_point.source)
-        if frozen.epoch != model.epoch:
-            ledger.tallies.epoch = zero()
-    else:
-        ledger = Ledger(settings.labels)
-        ledger.predictions_end, ledger.outcomes_end = recovery_point.predictions, recovery_point.outcomes
-    try:
-        return rebuild(
-            ledger,
-            position,
-            recovery_point,
-            model.epoch,
-            log.read("predictions", partition, recovery_point.predictions),
-            log.read("outcomes", partition, recovery_point.outcomes),
-        )
-    except OffsetLost as error:
-        raise OffsetLost(
-            f"{error}. Partition {partition} still needs its records from there: raise the retention of "
-            "`predictions` and `outcomes` (`mistakebound topics check`)"
-        ) from None
-
-
-def _begin_ledger(log: Log, settings: Settings, partition: int, *, committed_none_hint: bool) -> Ledger:
-    """The ledger of a partition for which the group has no position. Raises Refused if its outputs hold work."""
-    for topic in ("predictions", "outcomes"):
-        if newest_record(log, topic, partition) is not None:
-            hint = "; start with --resume-from-outcomes to go on from there" if committed_none_hint else ""
-            raise Refused(
-                f"the group {settings.group!r} has no committed offset for partition {partition}, but "
-                f"{topic} holds its work: the offsets were lost, or the group was renamed, and starting over "
-                f"would predict every example twice{hint}"
-            )
-    ledger = Ledger(settings.labels)
-    ledger.examples_next = log.low_watermark("examples", partition)
-    ledger.labels_next = log.low_watermark("labels", partition)
-    return ledger
-
-
-def _newest_position(log: Log, partition: int, committed: Position | None) -> Position | None:
-    """The position in the newest committed outcomes record; `committed` where there is no such record.
-
-    Offsets are always committed together with such a record, so the two differ only where somebody else has
-    changed the offsets.
-    """
-    newest = newest_record(log, "outcomes", partition)
+def _from_outcomes(log: Log, partition: int, committed: Position | None) -> Position | None:
+    """The position of the newest outcomes; `committed` where there are none."""
+    newest = newest_step(log, partition)
     if newest is None:
         return committed
-    last = read_outcomes(newest)
-    if last.inputs is None or last.recovery_point is None:
-        raise BadLog(
-            f"outcomes-{partition} offset {newest.offset} is not the last part of its partition step"
-        )
-    position = Position(last.inputs.examples, last.inputs.labels, encode(last.recovery_point).decode())
-    if position != committed:
-        _log.warning("resumed_from_outcomes", partition=partition, inputs=str(last.inputs))
-    return position
-
-
-def check_tally(model: Model, partition: int, counted: int) -> None:
-    """Raises BadLog unless the partition has as many updates as were counted in the epoch."""
-    if model.updates[partition] != counted:
-        raise BadLog(
-            f"updates-{partition} holds {model.updates[partition]} updates of epoch {model.epoch}, but the "
-            f"tally in outcomes-{partition} says {counted}; a topic was truncated or written by others"
-        )
+    if newest.position != committed:
+        _log.warning("resumed_from_outcomes", partition=partition, inputs=str(newest.outcomes.inputs))
+    return newest.position
 
 
 def epochs_of(fold: Fold) -> list[Epoch]:

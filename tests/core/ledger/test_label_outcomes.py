@@ -17,6 +17,7 @@ from mistakebound.core.ledger.rebuild import rebuild
 from mistakebound.core.messages.labels import Carried
 from mistakebound.core.messages.schema import (
     Decision,
+    Inputs,
     Outcomes,
     RecoveryPoint,
     Version,
@@ -187,7 +188,7 @@ def test_an_effect_taken_away_is_noticed(
 
 def apply(decision: Decision) -> None:
     """Rebuild an empty ledger from one record with this decision."""
-    value = encode(Outcomes(part=0, model=Version(1, [0]), decisions=[decision]))
+    value = encode(Outcomes(part=0, model=Version(1, [0]), decisions=[decision], inputs=Inputs(0, 0)))
     ledger, point = Ledger(feeder().settings.labels), RecoveryPoint(0, 0, 0)
     rebuild(ledger, Position(0, 0), point, 1, [], [Record("outcomes", 0, 0, 0, None, value)])
 

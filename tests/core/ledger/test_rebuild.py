@@ -23,7 +23,7 @@ from mistakebound.core.faults import BadLog
 from mistakebound.core.ledger import rebuild
 from mistakebound.core.ledger.ledger import Ledger
 from mistakebound.core.ledger.offset_set import OffsetSet
-from mistakebound.core.messages.schema import RecoveryPoint
+from mistakebound.core.messages.schema import Decision, Outcomes, RecoveryPoint, Version, encode
 from mistakebound.core.records import Outgoing, Transaction
 from mistakebound.log.protocol import Refused
 from mistakebound.settings import LabelSettings
@@ -228,8 +228,8 @@ def test_a_rebuild_never_holds_more_than_what_waits_in_the_end() -> None:
     assert peak < 500_000, "3,000 predictions with features take three million bytes"
 
 
-def test_a_prediction_that_no_outcomes_count_is_refused() -> None:
-    """It was written outside the worker's transactions; going on would predict its example a second time."""
+def test_a_prediction_that_no_outcomes_count_is_kept_for_its_example() -> None:
+    """Its transaction was torn; predicting the example a second time would publish two."""
     f = Feeder()
     log = MemoryLog(1)
     for one in f.feed(f.example("a", 1), f.example("b", 1)).steps:
@@ -240,15 +240,41 @@ def test_a_prediction_that_no_outcomes_count_is_refused() -> None:
         marker=True,
     )
     ledger, position = Ledger(f.settings.labels), log.positions[0]
-    with pytest.raises(BadLog, match="predicts example 2, which no outcomes record counts"):
-        rebuild.rebuild(
-            ledger,
-            position,
-            RecoveryPoint(0, 0, 0),
-            1,
-            log.read("predictions", 0, 0),
-            log.read("outcomes", 0, 0),
-        )
+    rebuild.rebuild(
+        ledger,
+        position,
+        RecoveryPoint(0, 0, 0),
+        1,
+        log.read("predictions", 0, 0),
+        log.read("outcomes", 0, 0),
+    )
+    first = log.records["predictions", 0][-1].offset
+    assert list(ledger.published) == [2]
+    assert ledger.published[2].floor == ledger.predictions_end == first, (
+        "it is read again until it is counted"
+    )
+    assert "2" not in ledger.waiting
+
+
+def test_parts_of_outcomes_without_a_last_one_count_for_nothing() -> None:
+    """Their transaction was torn; the step is made again, and its parts come after these."""
+    f = Feeder()
+    log = MemoryLog(1)
+    for one in f.feed(f.example("a", 1), f.example("b", 1), f.label("a", 2, True)).steps:
+        log.commit(one.transaction, marker=True)
+    torn = encode(Outcomes(part=0, model=Version(1, [0]), decisions=[Decision("expired", "b", 1)]))
+    log.commit(Transaction([Outgoing("outcomes", 0, None, torn)]), marker=True)
+
+    def rebuilt() -> Ledger:
+        ledger, point = Ledger(f.settings.labels), RecoveryPoint(0, 0, 0)
+        reads = log.read("predictions", 0, 0), log.read("outcomes", 0, 0)
+        return rebuild.rebuild(ledger, log.positions[0], point, 1, *reads)
+
+    assert list(rebuilt().waiting) == ["b"]
+    for one in f.feed(f.label("b", 3, True)).steps:
+        log.commit(one.transaction, marker=True)
+    assert list(rebuilt().waiting) == []
+    assert rebuilt().remembered["b"].label is True
 
 
 @given(st.lists(st.integers(0, 20_000) | st.integers(0, 1 << 62)), st.lists(st.integers(0, 20_000)))

@@ -30,7 +30,8 @@ from mistakebound.core.step.merge import Merge
 from mistakebound.core.step.state import State
 from mistakebound.core.step.step import step
 from mistakebound.settings import Settings
-from mistakebound.worker.takeover import Borrow, Frozen, Start, WorkerState, epochs_of, take_over
+from mistakebound.worker.ledgers import Frozen, Start
+from mistakebound.worker.takeover import Accepted, Borrow, WorkerState, epochs_of, take_over
 from tests.core.support.every_kind import CASES, Case
 from tests.core.support.memory_log import MemoryLog, MemorySession
 
@@ -309,7 +310,7 @@ class History:
             range(self.partitions),
             held,
             checkpoint,
-            from_outcomes=forgotten,
+            accepted=Accepted(lost_offsets=forgotten),
             borrow=borrow,
         )
 

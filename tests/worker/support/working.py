@@ -28,7 +28,7 @@ from mistakebound.worker.health import Heartbeat
 from mistakebound.worker.loop import Worker
 from mistakebound.worker.metrics.metrics import Metrics
 from mistakebound.worker.metrics.model_insight import ModelInsight
-from mistakebound.worker.takeover import WorkerState, fold_updates
+from mistakebound.worker.takeover import Accepted, WorkerState, fold_updates
 
 
 def settings_for(url: str = "sqlite::memory:", **sections: Any) -> Settings:
@@ -129,6 +129,7 @@ class Run:
         stepped: Callable[[WorkerState], None] | None = None,
         from_outcomes: bool = False,
         skip_to_oldest: bool = False,
+        predict_missing: bool = False,
         slot: str = "slot",
     ) -> None:
         self.metrics = Metrics(["true", "false"], settings.learner.kind, "digest")
@@ -143,8 +144,7 @@ class Run:
             observe=show_all(*(each.observe for each in observers), *hooks),
             checkpoints=checkpoints,
             stopping=stopping,
-            from_outcomes=from_outcomes,
-            skip_to_oldest=skip_to_oldest,
+            accepted=Accepted(from_outcomes, skip_to_oldest, predict_missing),
         )
         self.worker.run()
 

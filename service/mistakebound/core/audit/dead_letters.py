@@ -17,6 +17,8 @@ class DeadLetters:
         self._next = Ahead(source.read("dead-letters", partition))
         self._whole = not source.begins_late("dead-letters", partition)
         self._findings = findings
+        self._newest: dict[str, int] = {}
+        """Input -> the newest of its records whose dead letter was met."""
 
     def check_fits(self, record: Record, recorded: Decision | None) -> None:
         """Raises BadRecord for a record that was refused as too large; `recorded` is the next recorded decision.
@@ -32,6 +34,18 @@ class DeadLetters:
             self._findings.note(f"{record.topic} refused as too large for the log were taken on trust")
             raise BadRecord(OVERSIZE, "as recorded")
 
+    def _pass_repeated(self) -> None:
+        """A step whose transaction was torn is made again, and so are its dead letters."""
+        while (letter := self._next.peek()) is not None:
+            told = _told(letter)
+            topic, offset = told.get("mistakebound.topic", ""), told.get("mistakebound.offset", "")
+            if not offset.isdigit() or int(offset) > self._newest.get(topic, -1):
+                return
+            self._next.take()
+            self._findings.note(
+                "dead letters that are there twice, of a torn transaction and of its repetition"
+            )
+
     def expect_gap(self, gap: Lost) -> None:
         """What was lost must be the next dead letter, too; only the worker knew whether it was deleted or damaged."""
         letter = self._next.peek()
@@ -40,15 +54,13 @@ class DeadLetters:
 
     def expect(self, record: Record, reason: str) -> None:
         """A record that could not be read must be the next dead letter."""
+        self._pass_repeated()
         letter = self._next.peek()
-        headers = {
-            name: (value or b"").decode(errors="replace")
-            for name, value in (() if letter is None else letter.headers)
-            if name.startswith("mistakebound.")
-        }
+        headers = _told(letter)
         source = headers.get("mistakebound.topic"), headers.get("mistakebound.offset")
         if letter is not None and source == (record.topic, str(record.offset)):
             self._next.take()
+            self._newest[record.topic] = record.offset
             found = headers.get("mistakebound.reason")
             parts = ("key", letter.key, record.key), ("value", letter.value, record.value)
             whole = all(
@@ -64,3 +76,12 @@ class DeadLetters:
             )
         else:
             self._findings.note("dead letters that the log no longer keeps")
+
+
+def _told(letter: Record | None) -> dict[str, str]:
+    """What the worker says in the headers."""
+    return {
+        name: (value or b"").decode(errors="replace")
+        for name, value in (() if letter is None else letter.headers)
+        if name.startswith("mistakebound.")
+    }

@@ -33,6 +33,9 @@ class Examples:
         self._newest = -1
         self.step_offset = 0
         """First `outcomes` offset of the step."""
+        self.adopted: list[int] | None = None
+        """First and last example of the step that was predicted before, in a transaction that was torn."""
+        self._again: list[tuple[Record, Prediction, Features]] = []
         self.begin_epoch(replica, labels)
 
     def begin_epoch(self, replica: Replica, labels: Labels) -> None:
@@ -92,8 +95,10 @@ class Examples:
             self._findings.check("predictions", f"predictions-{self._partition}", False, text)
             recorded, offset = made, self.next_prediction() or self._newest + 1
         else:
-            recorded, offset = self._compared(found, record, made)
+            recorded, offset = self._compared(found, record, made, x)
         version, now = recorded.model, self._labels.ledger.now
+        if recorded is not made and self._is_of_a_torn_step(recorded):
+            now = recorded.at
         return Waiting(
             record_id, record.offset, now, recorded.prediction, version.epoch, raw, sum(version.updates), offset,
             self.step_offset,
@@ -114,14 +119,55 @@ class Examples:
             self._findings.check("predictions", record.location, False, text)
         return None
 
+    def _is_of_a_torn_step(self, recorded: Prediction) -> bool:
+        """Whether it was made earlier or later than its example was counted."""
+        adopted = self.adopted is not None and self.adopted[0] <= recorded.source <= self.adopted[-1]
+        return recorded.again is True or adopted
+
+    def settle(self, replica: Replica) -> None:
+        """Make the predictions again that were made after their step: the fold has not passed their version yet."""
+        for record, recorded, x in self._again:
+            version, model = recorded.model, replica.model
+            here = version.epoch == replica.number and len(version.updates) == model.partitions
+            here = here and all([replica.reach(q, n) for q, n in enumerate(version.updates)])
+            if here and version.clock is not None:
+                model.clock = list(version.clock)
+            text = f"{recorded.id!r}: predicted again by the version {version.epoch}:{version.updates}"
+            if here and (was := score_of(recorded)) is not None:
+                score = model.score(x)
+                here = same_score(was, score, ulps=ULPS if self._tolerant else 0)
+                text += f" with the score {shown(was)}, should be {shown(score)}"
+                here = here and model.predict(was) == recorded.prediction
+            self._findings.check("predictions", record.location, here, text)
+        self._again.clear()
+
+    def _compared_in_part(
+        self, record: Record, recorded: Prediction, made: Prediction, x: Features
+    ) -> list[str]:
+        """Of a torn step: what does not depend on the model. The rest is looked at when its version is reached, or known."""
+        leave = ("score", "scores", "prediction", "at", "model", "again")
+        wrong = [more] if (more := differing(recorded, made, leave=leave)) else []
+        if recorded.again is True:
+            if recorded.at < made.at:
+                wrong.append(f"at is {recorded.at}, should be at least {made.at}")
+            self._again.append((record, recorded, x))
+        else:
+            self._findings.note(
+                "predictions of a torn transaction, whose version is gone, were taken on trust"
+            )
+        return wrong
+
     def _compared(
-        self, found: tuple[Record, Prediction], example: Record, made: Prediction
+        self, found: tuple[Record, Prediction], example: Record, made: Prediction, x: Features
     ) -> tuple[Prediction, int]:
         record, recorded = found
         was, score, wrong = score_of(recorded), score_of(made), []
         assert score is not None
         same = same_score(was, score)
-        if not same and self._tolerant and was is not None and same_score(was, score, ulps=ULPS):
+        if self._is_of_a_torn_step(recorded) and (recorded.again is True or recorded.model != made.model):
+            wrong = self._compared_in_part(record, recorded, made, x)
+            made = recorded
+        elif not same and self._tolerant and was is not None and same_score(was, score, ulps=ULPS):
             self._findings.note(f"scores within {ULPS} units in the last place, not equal to the bit")
             made = replace(made, prediction=self._model.predict(was))
         elif not same:

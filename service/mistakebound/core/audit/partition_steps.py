@@ -29,6 +29,7 @@ class RecordedStep(NamedTuple):
     inputs: Inputs
     recovery_point: RecoveryPoint
     tallies: Tallies
+    adopted: list[int] | None = None
 
 
 def recorded_steps(records: Iterable[Record], findings: Findings) -> Iterator[RecordedStep]:
@@ -36,6 +37,9 @@ def recorded_steps(records: Iterable[Record], findings: Findings) -> Iterator[Re
     parts: list[tuple[Record, Outcomes]] = []
     for record in records:
         part = read_outcomes(record)
+        if part.part == 0 and parts:  # its transaction was torn, so the step was made again
+            findings.note("parts of a torn partition step were passed over: it was made again")
+            parts = []
         whole = part.part == len(parts) and (not parts or part.model == parts[0][1].model)
         text = f"part {part.part} continues no partition step"
         if not findings.check("steps", record.location, whole, text):
@@ -49,7 +53,7 @@ def recorded_steps(records: Iterable[Record], findings: Findings) -> Iterator[Re
         if findings.check("steps", record.location, whole, text):
             decisions = [(decision, each.offset) for each, its in parts for decision in its.decisions]
             first = parts[0][0].offset
-            yield RecordedStep(first, record.offset, part.model, decisions, *last)  # type: ignore[arg-type]
+            yield RecordedStep(first, record.offset, part.model, decisions, *last, part.adopted)  # type: ignore[arg-type]
         parts = []
     if parts:
         findings.check("steps", parts[-1][0].location, False, "the last partition step has no last part")

@@ -59,6 +59,7 @@ class Walk:
                 self._last_offset = step.last_offset
                 self._progress(self._partition, step.last_offset)
             if self._replica is not None:
+                self.examples.settle(self._replica)
                 self._pass_epochs(self._replica.number, max(self._epochs))
             self._leftovers()
         except BadLog as error:
@@ -67,6 +68,8 @@ class Walk:
     # --- a partition step begins ----------------------------------------------------------------------------
 
     def _begin(self, step: RecordedStep) -> None:
+        if self._replica is not None:
+            self.examples.settle(self._replica)
         if self._replica is None or step.model.epoch != self._replica.number:
             self._begin_epoch(step)
         replica, p = self._replica, self._partition
@@ -82,7 +85,7 @@ class Walk:
         self._wind(step, where)
         self.ledger.here = step.first_offset
         self.labels.begin(step)
-        self.examples.step_offset = step.first_offset
+        self.examples.step_offset, self.examples.adopted = step.first_offset, step.adopted
 
     def _wind(self, step: RecordedStep, where: str) -> None:
         """Set the clock to the recorded one; its own entry is the labels applied in the epoch."""

@@ -30,6 +30,17 @@ class Waiting(Data, frozen=True, gc=False):
     """How many updates the predicting model had folded."""
 
 
+class Published(Data, frozen=True, gc=False):
+    """A prediction that is in the log although no outcomes count its example: its transaction was torn."""
+
+    at: int
+    predicted: LabelValue | None
+    epoch: int
+    updates: int
+    floor: int
+    """At or below the offset of the first such prediction."""
+
+
 class Parked(Data, frozen=True, gc=False):
     """A label whose example has not come yet."""
 

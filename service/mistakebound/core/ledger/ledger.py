@@ -18,7 +18,7 @@ from math import inf
 from operator import attrgetter
 
 from mistakebound.core.journal import Journal
-from mistakebound.core.ledger.entries import Parked, Remembered, Shared, Waiting
+from mistakebound.core.ledger.entries import Parked, Published, Remembered, Shared, Waiting
 from mistakebound.core.ledger.ordered_map import OrderedMap
 from mistakebound.core.messages.labels import Carried, spelled
 from mistakebound.core.messages.schema import RecoveryPoint
@@ -47,6 +47,10 @@ class Ledger:
         self.predictions_end: Shared = 0
         """Offset that the next prediction will have, or lower."""
         self.outcomes_end: Shared = 0
+        self.published: Mapping[int, Published] = {}
+        """By example: predictions that are there before their example is consumed; nearly always none."""
+        self.published_end = 0
+        """Beyond the last of these examples."""
         self._waiting: OrderedMap[Waiting] = OrderedMap(attrgetter("source"))
         self._parked: OrderedMap[Parked] = OrderedMap(attrgetter("offset"))
         self._remembered: OrderedMap[Remembered] = OrderedMap(attrgetter("order"))

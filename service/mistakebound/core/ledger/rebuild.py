@@ -9,11 +9,13 @@ skipped undecoded, so that never more is held than in the end.
 """
 
 from collections.abc import Iterable
+from typing import NamedTuple
 
 from msgspec import UNSET
 
 from mistakebound.core.faults import BadLog
-from mistakebound.core.ledger.entries import Parked, Shared, Waiting
+from mistakebound.core.ledger.disagreement import OtherPosition
+from mistakebound.core.ledger.entries import Parked, Published, Shared, Waiting
 from mistakebound.core.ledger.label_outcomes import OF_EXAMPLES, OF_LABELS
 from mistakebound.core.ledger.ledger import Ledger
 from mistakebound.core.ledger.offset_set import OffsetSet
@@ -45,32 +47,23 @@ def rebuild(
     """Bring `ledger` (empty, or a checkpoint's) to the committed position.
 
     `predictions` and `outcomes` begin at the recovery point (or the checkpoint's end) and go to the high watermark;
-    both are read once, `outcomes` first. `epoch` is the present one. Raises BadLog when the position disagrees
-    with the newest outcomes or with a prediction.
+    both are read once, `outcomes` first. `epoch` is the present one. Raises OtherPosition where the newest whole
+    outcomes end elsewhere, and BadLog. Predictions beyond the position are kept in `ledger.published`.
     """
     resolved = OffsetSet()
     parked = {entry.offset: entry for entry in ledger.parked.values()}
-    predictions_end, outcomes_end = ledger.predictions_end, ledger.outcomes_end
-    last: Outcomes | None = None
-    for record in outcomes:
-        last = read_outcomes(record)
-        offset: Shared = record.offset
-        outcomes_end = offset + 1
-        try:
-            for decision in last.decisions:
-                _apply(decision, offset, ledger, resolved, parked)
-        except BadLog as error:
-            raise BadLog(f"{record.location}: {error}; {_ONLY}") from None
-        ledger.keep()
+    predictions_end = ledger.predictions_end
+    decided = _apply_outcomes(outcomes, ledger, position, resolved, parked)
+    last = decided.last
     if last is not None:
-        _check(record.location, last, position)
+        _check(decided.location, last, position, decided.passed)
         if last.at is None or last.tallies is None:
             raise BadLog(f"the newest outcomes record has no time or no tallies; {_ONLY}")
         ledger.stream_time, ledger.tallies = last.at, last.tallies
         if last.model.epoch != epoch:
             ledger.tallies.epoch = zero()
-    elif (ledger.examples_next, ledger.labels_next) != (position.examples, position.labels):
-        raise BadLog(
+    elif not decided.passed:
+        raise OtherPosition(
             "no outcomes record reaches to the group's offsets: `outcomes` was deleted, or made anew; restore "
             "it, or take another log.prefix and replay the inputs there"
         )
@@ -78,16 +71,19 @@ def rebuild(
     outcomes_floor: Shared = recovery_point.outcomes
     updates: Shared = 0
     floor_at = 0
+    published: dict[int, Published] = {}
     held = {entry.source: entry for entry in ledger.waiting.values() if entry.source not in resolved}
     for record in predictions:
         source = read_source(record)
         predictions_end = record.offset + 1
         if source >= recovery_point.source and source not in resolved:
-            if source >= position.examples:
-                raise BadLog(
-                    f"{record.location} predicts example {source}, which no outcomes record counts; {_ONLY}"
-                )
             message = read_prediction(record)
+            if source >= position.examples:
+                first = next(iter(published.values())).floor if published else record.offset
+                published[source] = Published(
+                    message.at, message.prediction, message.model.epoch, sum(message.model.updates), first
+                )
+                continue
             if record.offset - floor >= NEAR or abs(message.at - floor_at) >= NEAR_MS:
                 floor, floor_at = record.offset, message.at
             folded = sum(message.model.updates)
@@ -107,12 +103,60 @@ def rebuild(
     waiting = sorted(held.values(), key=lambda entry: entry.source)
     held.clear()  # with a million examples it is as large as the ledger will be
     ledger.restore(waiting, parked.values())
-    ledger.predictions_end, ledger.outcomes_end = predictions_end, outcomes_end
+    if published:  # they must be read again until their examples are counted
+        predictions_end = next(iter(published.values())).floor
+        ledger.published, ledger.published_end = published, max(published) + 1
+    ledger.predictions_end, ledger.outcomes_end = predictions_end, decided.end
     ledger.examples_next, ledger.labels_next = position.examples, position.labels
     return ledger
 
 
 _ONLY = "only the worker may write this topic"
+
+
+class _Decided(NamedTuple):
+    """What the outcomes came to."""
+
+    last: Outcomes | None
+    """The newest whole partition step's last part."""
+    location: str
+    passed: bool
+    """Whether a step ends at the position, or it stood there before."""
+    end: int
+
+
+def _apply_outcomes(
+    outcomes: Iterable[Record],
+    ledger: Ledger,
+    position: Position,
+    resolved: OffsetSet,
+    parked: dict[int, Parked],
+) -> _Decided:
+    """Apply whole partition steps. Parts without a last one are of a torn transaction, whose step was made again."""
+    last: Outcomes | None = None
+    location, end = "", ledger.outcomes_end
+    passed = _stands_at(ledger.examples_next, ledger.labels_next, position)
+    parts: list[tuple[Record, Outcomes]] = []
+    for record in outcomes:
+        part = read_outcomes(record)
+        end = record.offset + 1
+        if part.part == 0:
+            parts.clear()
+        parts.append((record, part))
+        if part.inputs is None:
+            continue
+        for its_record, its in parts:
+            offset: Shared = its_record.offset
+            try:
+                for decision in its.decisions:
+                    _apply(decision, offset, ledger, resolved, parked)
+            except BadLog as error:
+                raise BadLog(f"{its_record.location}: {error}; {_ONLY}") from None
+        parts.clear()
+        ledger.keep()
+        last, location = part, record.location
+        passed = passed or _stands_at(part.inputs.examples, part.inputs.labels, position)
+    return _Decided(last, location, passed, end)
 
 
 def _apply(
@@ -151,12 +195,17 @@ def _apply(
         ledger.remember(record_id, label, offset)
 
 
-def _check(location: str, last: Outcomes, position: Position) -> None:
+def _stands_at(examples: int, labels: int, position: Position) -> bool:
+    return examples == position.examples and labels == position.labels
+
+
+def _check(location: str, last: Outcomes, position: Position, passed: bool) -> None:
     inputs = last.inputs
-    if inputs is None or (inputs.examples, inputs.labels) != (position.examples, position.labels):
-        raise BadLog(
+    if inputs is None or not _stands_at(inputs.examples, inputs.labels, position):
+        raise OtherPosition(
             f"{location}, the newest record, ends at {inputs}, but the group's offsets are "
             f"{position.examples} and {position.labels}; "
             "somebody has moved the offsets of this group; start with --resume-from-outcomes to go on from "
-            "the former"
+            "the former",
+            passed=passed,
         )

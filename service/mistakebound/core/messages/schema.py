@@ -65,6 +65,9 @@ class Prediction(Struct, frozen=True, kw_only=True, gc=False):
     source: int
     at: int
     model: Version
+    again: bool | UnsetType = UNSET
+    """Made later than its example was counted, because the first one was lost with a torn transaction. Where the label
+    had been applied, it is the class that was judged, without a score."""
 
 
 class _Source(Struct, frozen=True, gc=False):
@@ -126,6 +129,9 @@ class Outcomes(Struct, frozen=True, omit_defaults=True, gc=False):
     inputs: Inputs | None = None
     recovery_point: RecoveryPoint | None = field(default=None, name="marks")
     tallies: Tallies | None = None
+    adopted: list[int] | None = None
+    """First and last example whose prediction was there before this partition step counted it: a step whose
+    transaction was torn is made again, and what it had published stays."""
 
 
 class Update(Struct, frozen=True, omit_defaults=True, gc=False):

@@ -18,6 +18,7 @@ def write_outcomes(
     ledger: Ledger,
     recovery_point: RecoveryPoint,
     largest: int,
+    adopted: list[int] | None = None,
 ) -> Iterator[Outgoing]:
     """The records, in order, each of at most `largest` bytes; the last one carries the summary.
 
@@ -35,6 +36,7 @@ def write_outcomes(
                 inputs=Inputs(ledger.examples_next, ledger.labels_next),
                 recovery_point=recovery_point,
                 tallies=ledger.tallies,
+                adopted=adopted,
             )
         )
 

@@ -50,6 +50,8 @@ class PartitionStep:
         """Largest record time of the examples consumed, and of the labels."""
         self.outputs: list[Outgoing] = []
         self.explaining = Explaining(explain)
+        self.adopted: list[int] | None = None
+        """First and last example whose prediction was published before: `core/step/torn_step.py`."""
         self.bytes = 0
         """To be written so far, without small decisions, whose number the allowance limits."""
         self.ledger.begin()
@@ -109,7 +111,14 @@ class PartitionStep:
         self.facts.explained_mistakes += self.explaining.explained
         largest = self.state.limits.outcomes
         outputs += write_outcomes(
-            self.partition, self.began_with, self.decisions, self.order, ledger, recovery_point, largest
+            self.partition,
+            self.began_with,
+            self.decisions,
+            self.order,
+            ledger,
+            recovery_point,
+            largest,
+            self.adopted,
         )
         return Position(ledger.examples_next, ledger.labels_next, encode(recovery_point).decode())
 

@@ -30,7 +30,9 @@ class State:
         """A step is committed; `ends`: next offset of each output written. The next step may already be under way."""
         for (topic, partition), end in ends.items():
             if topic == "predictions":
-                self.ledgers[partition].predictions_end = end
+                ledger = self.ledgers[partition]
+                if ledger.examples_next >= ledger.published_end:
+                    ledger.predictions_end = end
             elif topic == "outcomes":
                 self.ledgers[partition].outcomes_end = end
 

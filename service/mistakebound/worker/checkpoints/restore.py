@@ -20,8 +20,8 @@ from mistakebound.settings import Settings
 from mistakebound.worker.checkpoints.catalog import Catalog, Head, StoredCheckpoint
 from mistakebound.worker.checkpoints.envelope import InvalidCheckpointError
 from mistakebound.worker.checkpoints.store import CheckpointError
+from mistakebound.worker.ledgers import Frozen, Start
 from mistakebound.worker.metrics.metrics import Metrics
-from mistakebound.worker.takeover import Frozen, Start
 
 WORTH_RECORDS = 1_000
 """Up to this many records are read faster from the log than a checkpoint is from a store."""

@@ -1,0 +1,141 @@
+"""A partition's ledger as its owner must hold it: rebuilt from the log, from a checkpoint on, or begun."""
+
+from typing import NamedTuple
+
+import structlog
+
+from mistakebound.core.checkpoint_content import Checkpoint, LedgerSnapshot, thaw
+from mistakebound.core.faults import BadLog, BadSnapshot
+from mistakebound.core.ledger.ledger import Ledger
+from mistakebound.core.ledger.rebuild import rebuild
+from mistakebound.core.messages.schema import RecoveryPoint, read_recovery_point
+from mistakebound.core.messages.tallies import zero
+from mistakebound.core.model.model import Model
+from mistakebound.core.records import Position
+from mistakebound.log.newest import newest_record
+from mistakebound.log.protocol import Log, OffsetLost, Refused
+from mistakebound.settings import Settings
+from mistakebound.worker.torn_steps import newest_step, refuse_other_tally
+
+_log = structlog.get_logger(__name__)
+
+
+class Frozen(NamedTuple):
+    """A partition's ledger, read from a checkpoint."""
+
+    epoch: int
+    """The epoch in which it was written."""
+    ledger: LedgerSnapshot
+
+
+class Start(NamedTuple):
+    """Offsets from which a partition's `predictions` and `outcomes` must be read again."""
+
+    predictions: int
+    outcomes: int
+
+
+def frozen_in(log: Log, checkpoint: Checkpoint) -> dict[int, Frozen]:
+    """Its ledgers, except those that are ahead of the log."""
+    return {
+        p: Frozen(checkpoint.model.epoch, ledger)
+        for p, ledger in checkpoint.ledgers.items()
+        if ledger.outcomes_end <= log.high_watermark("outcomes", p)
+    }
+
+
+def start_of(position: Position, frozen: Frozen | None) -> Start:
+    if frozen is not None:
+        return Start(frozen.ledger.predictions_end, frozen.ledger.outcomes_end)
+    recovery_point = read_recovery_point(position)
+    return Start(recovery_point.predictions, recovery_point.outcomes)
+
+
+def build_ledger(
+    log: Log,
+    settings: Settings,
+    partition: int,
+    position: Position,
+    *,
+    model: Model,
+    own: Frozen | None,
+    lent: Frozen | None,
+) -> Ledger:
+    return _rebuild_borrowed(log, settings, partition, position, lent, model) or _rebuild_ledger(
+        log, settings, partition, position, own, model
+    )
+
+
+def _rebuild_borrowed(
+    log: Log, settings: Settings, partition: int, position: Position, frozen: Frozen | None, model: Model
+) -> Ledger | None:
+    """The ledger from another slot's checkpoint; None without one, or if it does not fit the log."""
+    if frozen is None:
+        return None
+    try:
+        ledger = _rebuild_ledger(log, settings, partition, position, frozen, model)
+        refuse_other_tally(log, model, partition, ledger.tallies.epoch.updates)
+    except (BadLog, BadSnapshot, OffsetLost) as error:
+        _log.warning("borrowed_ledger_left", partition=partition, reason=str(error))
+        return None
+    _log.info("ledger_borrowed", partition=partition, **start_of(position, frozen)._asdict())
+    return ledger
+
+
+def _rebuild_ledger(
+    log: Log, settings: Settings, partition: int, position: Position, frozen: Frozen | None, model: Model
+) -> Ledger:
+    recovery_point = read_recovery_point(position)
+    if frozen is not None:
+        ledger = thaw(frozen.ledger, settings.labels)
+        recovery_point = RecoveryPoint(*start_of(position, frozen), recovery_point.source)
+        if frozen.epoch != model.epoch:
+            ledger.tallies.epoch = zero()
+    else:
+        ledger = Ledger(settings.labels)
+        ledger.predictions_end, ledger.outcomes_end = recovery_point.predictions, recovery_point.outcomes
+    try:
+        rebuilt = rebuild(
+            ledger,
+            position,
+            recovery_point,
+            model.epoch,
+            log.read("predictions", partition, recovery_point.predictions),
+            log.read("outcomes", partition, recovery_point.outcomes),
+        )
+    except OffsetLost as error:
+        raise OffsetLost(
+            f"{error}. Partition {partition} still needs its records from there: raise the retention of "
+            "`predictions` and `outcomes` (`mistakebound topics check`)"
+        ) from None
+    if frozen is not None and rebuilt.outcomes_end == frozen.ledger.outcomes_end:
+        _must_have_been_committed(log, partition, position)
+    return rebuilt
+
+
+def _must_have_been_committed(log: Log, partition: int, position: Position) -> None:
+    """Nothing came after the checkpoint's ledger: then the log itself must say that its last step is there.
+
+    Raises BadSnapshot: a worker may have taken a step for committed whose outputs a broker aborted.
+    """
+    newest = newest_step(log, partition)
+    if newest is None or newest.position[:2] != position[:2]:
+        raise BadSnapshot(
+            f"the last step in its ledger of partition {partition} is not in outcomes-{partition}"
+        )
+
+
+def begin_ledger(log: Log, settings: Settings, partition: int, *, committed_none_hint: bool) -> Ledger:
+    """The ledger of a partition for which the group has no position. Raises Refused if its outputs hold work."""
+    for topic in ("predictions", "outcomes"):
+        if newest_record(log, topic, partition) is not None:
+            hint = "; start with --resume-from-outcomes to go on from there" if committed_none_hint else ""
+            raise Refused(
+                f"the group {settings.group!r} has no committed offset for partition {partition}, but "
+                f"{topic} holds its work: the offsets were lost, or the group was renamed, and starting over "
+                f"would predict every example twice{hint}"
+            )
+    ledger = Ledger(settings.labels)
+    ledger.examples_next = log.low_watermark("examples", partition)
+    ledger.labels_next = log.low_watermark("labels", partition)
+    return ledger

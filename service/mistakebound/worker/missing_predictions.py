@@ -1,0 +1,164 @@
+"""Predictions that are missing although `outcomes` count their examples: found, and made again when told to.
+
+Their transaction was torn: its outcomes are in the log, its predictions were aborted. Nobody has seen them. The
+examples are read and predicted again, marked `again`. An example whose label was applied in the meantime gets the
+class that was judged, without a score.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+import structlog
+from msgspec import UNSET, Raw
+
+from mistakebound.core.faults import BadLog, BadRecord
+from mistakebound.core.ledger.entries import Waiting
+from mistakebound.core.ledger.ledger import Ledger
+from mistakebound.core.ledger.offset_set import OffsetSet
+from mistakebound.core.messages.schema import (
+    Decision,
+    Outcomes,
+    Prediction,
+    encode,
+    read_outcomes,
+    read_source,
+)
+from mistakebound.core.model.model import Model
+from mistakebound.core.records import Outgoing, Record
+from mistakebound.log.protocol import Log
+
+UNPREDICTED = ("invalid", "duplicate")
+RESOLVED = ("applied", "expired", "evicted")
+
+_log = structlog.get_logger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Gap:
+    """A partition step of which predictions are missing."""
+
+    start: int
+    stop: int
+    """Its examples: from `start` to before `stop`."""
+    missing: int
+    unpredicted: frozenset[int]
+    """Examples of it that get no prediction."""
+    resolved: dict[int, Decision] = field(default_factory=dict)
+    """What became of its examples since."""
+
+
+def find_gaps(log: Log, partition: int, since: int = 0) -> list[Gap]:
+    """Partition steps that end beyond example `since` and miss predictions. Reads all of both topics."""
+    there, oldest = OffsetSet(), None
+    low = log.low_watermark("predictions", partition)
+    for record in log.read("predictions", partition, low):
+        source = read_source(record)
+        oldest = source if oldest is None else oldest
+        there.add(source)
+    gaps: list[Gap] = []
+    for start, stop, decisions, consumed in _steps(log, partition):
+        for gap in gaps:
+            _note(gap, decisions)
+        if stop <= since or (low > 0 and (oldest is None or start < oldest)):
+            continue  # retention may have deleted these
+        unpredicted = frozenset(
+            each.source
+            for each in decisions
+            if each.label_offset is None and each.source is not None and each.outcome in UNPREDICTED
+        )
+        found = sum(1 for source in range(start, stop) if source in there)
+        missing = consumed - len(unpredicted) - found
+        if missing > 0:
+            gaps.append(Gap(start, stop, missing, unpredicted))
+            _note(gaps[-1], decisions)
+    return gaps
+
+
+def refuse_gaps(partition: int, gaps: Sequence[Gap]) -> None:
+    """Raises BadLog where there are any, with the way on that loses nothing more."""
+    if gaps:
+        missing = sum(gap.missing for gap in gaps)
+        raise BadLog(
+            f"outcomes-{partition} counts {missing} examples between offsets {gaps[0].start} and {gaps[-1].stop - 1} "
+            f"whose predictions are not in predictions-{partition}: a transaction was torn, and nobody has seen them. "
+            "Start with --predict-missing: they are predicted again, marked `again`, and wait for their labels"
+        )
+
+
+def predict_again(
+    log: Log, model: Model, ledger: Ledger, partition: int, gaps: Sequence[Gap]
+) -> list[Outgoing]:
+    """The missing predictions, by the present model; the ledger holds those examples that wait from now on."""
+    outputs: list[Outgoing] = []
+    waiting = list(ledger.waiting.values())
+    point = ledger.recovery_point()
+    for gap in gaps:
+        for record in _unseen(log, partition, gap):
+            try:
+                record_id, raw = model.reader.example(record)
+                score = model.score(model.features(raw))
+            except BadRecord:  # taken by the rules of an older epoch
+                continue
+            decision = gap.resolved.get(record.offset)
+            if decision is None and (record_id in ledger.waiting or record_id in ledger.remembered):
+                continue
+            judged = decision is not None and decision.outcome == "applied"
+            predicted = decision.prediction if decision is not None and judged else model.predict(score)
+            one, many = (score, UNSET) if isinstance(score, float) else (UNSET, score)
+            prediction = Prediction(
+                id=record_id,
+                prediction=predicted,
+                score=UNSET if judged else one,
+                scores=UNSET if judged else many,
+                features=Raw(raw),
+                source=record.offset,
+                at=ledger.stream_time,
+                model=model.version(),
+                again=True,
+            )
+            outputs.append(Outgoing("predictions", partition, record.key, encode(prediction), record.headers))
+            if decision is None:
+                waiting.append(
+                    Waiting(
+                        record_id, record.offset, ledger.stream_time, predicted, model.epoch, raw,
+                        point.predictions, point.outcomes, model.folded(),
+                    )
+                )  # fmt: skip
+    waiting.sort(key=lambda entry: entry.source)
+    ledger.restore(waiting, list(ledger.parked.values()))
+    counted = sum(gap.missing for gap in gaps)
+    _log.warning("predicted_again", partition=partition, predictions=len(outputs), missing=counted)
+    return outputs
+
+
+def _steps(log: Log, partition: int) -> Iterator[tuple[int, int, list[Decision], int]]:
+    """Of each whole partition step: its first example, the next step's, its decisions, and how many it consumed."""
+    low = log.low_watermark("outcomes", partition)
+    start: int | None = 0 if low == 0 else None
+    decisions: list[Decision] = []
+    for record in log.read("outcomes", partition, low):
+        part: Outcomes = read_outcomes(record)
+        decisions = [*(decisions if part.part else ()), *part.decisions]
+        if part.inputs is None:
+            continue
+        if start is not None:
+            yield start, part.inputs.examples, decisions, sum((part.order or [])[0::2])
+        start = part.inputs.examples
+
+
+def _note(gap: Gap, decisions: Sequence[Decision]) -> None:
+    for each in decisions:
+        if each.source is not None and gap.start <= each.source < gap.stop and each.outcome in RESOLVED:
+            gap.resolved[each.source] = each
+
+
+def _unseen(log: Log, partition: int, gap: Gap) -> Iterator[Record]:
+    """Examples of the gap whose predictions are missing, as far as the log still holds them."""
+    there = OffsetSet()
+    for record in log.read("predictions", partition, log.low_watermark("predictions", partition)):
+        there.add(read_source(record))
+    low, high = log.low_watermark("examples", partition), log.high_watermark("examples", partition)
+    start, stop = max(gap.start, low), min(gap.stop, high)
+    for record in log.read("examples", partition, start, stop) if start < stop else ():
+        if record.offset not in there and record.offset not in gap.unpredicted:
+            yield record

@@ -1,0 +1,276 @@
+"""A step whose transaction was torn: the worker heals what can be healed without a loss, and else names the way on.
+
+On a real broker, with each client: `tests/faults/test_torn_steps.py`.
+"""
+
+import contextlib
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from structlog.testing import capture_logs
+
+from mistakebound.core.faults import BadLog
+from mistakebound.core.messages.schema import Base, read_prediction
+from mistakebound.core.records import Outgoing, Position, Transaction
+from mistakebound.log.protocol import Log
+from mistakebound.log.sqlite import group, rows
+from mistakebound.settings import Settings
+from mistakebound.worker.epochs import reset
+from tests.worker.support.torn import SIZE, Killed, Torn, audited, first_of, lists_of, of, tear
+from tests.worker.support.working import Recount, Run, opened, rejected, settings_on, stream, written
+
+EVERYTHING = of("predictions", "outcomes", "updates", "dead-letters")
+NOTHING = of()
+
+HEALED = {
+    "positions of N with outputs of N+1": (EVERYTHING, False),
+    "positions of N+1 with outputs of N": (NOTHING, True),
+    "only predictions visible": (of("predictions"), False),
+    "only the first predictions visible": (first_of(2, "predictions"), False),
+    "predictions and dead letters visible": (of("predictions", "dead-letters"), False),
+    "predictions visible and positions of N+1": (of("predictions"), True),
+}
+MISSING = {
+    "outcomes visible and predictions aborted": of("outcomes", "updates", "dead-letters"),
+    "outcomes visible and the last predictions aborted": first_of(
+        2, "predictions", "outcomes", "updates", "dead-letters"
+    ),
+}
+OTHER_TALLY = {
+    "only updates visible": (of("updates"), False),
+    "updates and predictions visible": (of("updates", "predictions"), False),
+    "outcomes visible and updates aborted": (of("outcomes", "predictions", "dead-letters"), True),
+    "outcomes alone visible": (of("outcomes", "predictions"), False),
+}
+
+
+@pytest.fixture(autouse=True)
+def said() -> Iterator[list[Any]]:
+    """What the worker logs."""
+    with capture_logs() as said:
+        yield said
+
+
+@pytest.fixture
+def settings(file: Path) -> Settings:
+    return settings_on(file, batch={"max_records": SIZE})
+
+
+def whole(log: Log, settings: Settings) -> None:
+    """Every example is predicted once, and the audit finds nothing."""
+    names = [name for name, _ in Recount(log, settings).predicted]
+    assert sorted(names) == sorted(f"i{number}" for number in range(60))
+    found = audited(log, settings)
+    assert found.first == []
+
+
+@pytest.mark.parametrize("state", HEALED)
+def test_what_loses_nothing_is_healed(state: str, settings: Settings) -> None:
+    """One prediction for each example, each label counted once, and every number derivable, without a word."""
+    keep, positions = HEALED[state]
+    with opened(settings) as log:
+        tear(log, settings, keep, positions=positions)
+        Run(log, settings)
+        whole(log, settings)
+        Run(log, settings)
+
+
+@pytest.mark.parametrize("state", HEALED)
+def test_it_is_healed_however_often_the_worker_restarts(state: str, settings: Settings) -> None:
+    """Before the step is made again, amid it, and after it: what was published is found again each time."""
+    keep, positions = HEALED[state]
+    small = Settings.model_validate({**settings.model_dump(), "batch": {"max_records": 1}})
+    with opened(settings) as log:
+        tear(log, settings, keep, positions=positions)
+        for _ in range(12):
+            steps: list[Any] = []
+            Run(log, small, stopping=lambda idle: idle or len(steps) > 1, stepped=steps.append)  # noqa: B023
+        Run(log, settings)
+        whole(log, settings)
+
+
+@pytest.mark.parametrize("state", MISSING)
+@pytest.mark.parametrize("from_outcomes", [False, True])
+def test_missing_predictions_are_told_and_made_again_when_asked_for(
+    state: str, from_outcomes: bool, settings: Settings
+) -> None:
+    """Nobody has seen them. Without the flag nothing is written, `--resume-from-outcomes` included: it would lose them."""
+    with opened(settings) as log:
+        tear(log, settings, MISSING[state])
+        ends = log.high_watermark("predictions", 0)
+        with pytest.raises(BadLog, match=r"outcomes-0 counts \d+ examples .* --predict-missing") as refused:
+            Run(log, settings, from_outcomes=from_outcomes)
+        assert log.high_watermark("predictions", 0) == ends
+        told = re.search(r"counts (\d+) examples", str(refused.value))
+        assert told is not None
+
+        Run(log, settings, from_outcomes=from_outcomes, predict_missing=True)
+
+        predictions = [read_prediction(record) for record in log.read("predictions", 0, 0)]
+        assert sum(each.again is True for each in predictions) == int(told[1]) > 0
+        whole(log, settings)
+        Run(log, settings)
+        Run(log, settings, from_outcomes=True)
+
+
+@pytest.mark.parametrize("state", OTHER_TALLY)
+def test_another_number_of_updates_is_refused_with_a_version_to_go_on_from(
+    state: str, settings: Settings
+) -> None:
+    """The version that is there and counted; an epoch that begins with it goes on, and no example is predicted twice."""
+    keep, positions = OTHER_TALLY[state]
+    with opened(settings) as log:
+        tear(log, settings, keep, positions=positions)
+        with pytest.raises(BadLog, match=r"reset --to \d+:\d+") as refused:
+            Run(log, settings)
+        told = re.search(r"reset --to (\d+):(\d+)", str(refused.value))
+        assert told is not None
+        plan = reset.planned(log, settings, Base(int(told[1]), [int(told[2])]))
+        assert plan is not None
+        reset.execute(log, settings, plan, 5)
+        Run(log, settings)
+        sources = [read_prediction(record).source for record in log.read("predictions", 0, 0)]
+        assert sources == list(range(60))
+
+
+def test_a_checkpoint_of_a_step_that_a_broker_aborted_is_not_trusted(
+    settings: Settings, folder: Path
+) -> None:
+    """The worker took the step for committed, and wrote a checkpoint: the log knows nothing of it."""
+    settings = Settings.model_validate({**settings.model_dump(), "checkpoint": {"url": str(folder)}})
+    with opened(settings) as log:
+        tear(log, settings, NOTHING, positions=True, lying=True)
+        assert len(written(folder)) == 1
+        Run(log, settings)
+        assert len(rejected(folder)) == 1
+        whole(log, settings)
+
+
+def test_a_torn_step_beside_a_whole_one_is_healed_by_itself(settings: Settings) -> None:
+    """Of two partitions of one transaction, each is healed as it is found."""
+    with opened(settings, 2) as log:
+        tear(
+            log,
+            settings,
+            lambda outputs: [each for each in outputs if each.partition == 0 or each.topic == "predictions"],
+        )
+        Run(log, settings)
+        whole(log, settings)
+
+
+def test_adopted_predictions_may_be_of_a_version_that_is_gone(settings: Settings) -> None:
+    """Made with updates that were aborted: the audit compares what does not depend on the model, and says so."""
+    with opened(settings) as log:
+        tear(log, settings, aged)
+        Run(log, settings)
+        found = audited(log, settings)
+        assert found.first == []
+        assert (
+            found.notes["predictions of a torn transaction, whose version is gone, were taken on trust"] > 0
+        )
+
+
+def aged(outputs: Sequence[Outgoing]) -> list[Outgoing]:
+    """The predictions, as if the model had forgotten something."""
+    kept = [each for each in outputs if each.topic == "predictions"]
+    return [
+        each._replace(value=re.sub(rb'"updates":\[\d+\]', b'"updates":[0]', each.value or b""))
+        for each in kept
+    ]
+
+
+@pytest.mark.parametrize("what", ["score", "features", "prediction"])
+def test_a_wrong_prediction_of_a_torn_step_is_found(what: str, settings: Settings) -> None:
+    """Marked as made again, it must still be what the model of its version gives."""
+    with opened(settings) as log:
+        tear(log, settings, MISSING["outcomes visible and predictions aborted"])
+        Run(log, settings, predict_missing=True)
+        records = lists_of(log)
+        place = next(
+            number
+            for number, value in enumerate(records.values("predictions", 0))
+            if value.get("again") and "score" in value
+        )
+
+        def alter(value: Any) -> None:
+            value[what] = {"score": 0.123, "features": {"a": 0.5}, "prediction": not value["prediction"]}[
+                what
+            ]
+
+        records.rewrite("predictions", 0, place, alter)
+        assert records.audit().differing["predictions"] == 1
+
+
+# --- others went on meanwhile -----------------------------------------------------------------------------------
+
+
+class Overtaken:
+    """A log on which others go on between a worker's first look at the positions and its reading of the rest."""
+
+    def __init__(self, log: Log, meanwhile: Callable[[], None]) -> None:
+        self._log, self._meanwhile = log, [meanwhile]
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._log, name)
+
+    def join(self, slot: str) -> Any:
+        session = self._log.join(slot)
+        committed = session.committed
+
+        def slowly(partitions: Any) -> Any:
+            found = committed(partitions)
+            if self._meanwhile:
+                self._meanwhile.pop()()
+            return found
+
+        session.committed = slowly  # type: ignore[method-assign]
+        return session
+
+
+@pytest.mark.parametrize("checkpoints", [False, True])
+def test_a_takeover_that_is_overtaken_asks_again(
+    settings: Settings, folder: Path, said: list[Any], checkpoints: bool
+) -> None:
+    """What it read is of two moments, and nothing is wrong: it takes over once more, and sets no checkpoint aside."""
+    settings = Settings.model_validate(
+        {**settings.model_dump(), "checkpoint": {"url": str(folder) if checkpoints else ""}}
+    )
+    with opened(settings) as log:
+        log.append(stream(30))
+        Run(log, settings)
+        log.append(stream(30, first=30))
+        moved = {}
+
+        def others() -> None:
+            """Another worker's step, while this one's slot keeps its session."""
+            moved.update(commit_elsewhere(log, settings))
+
+        Run(Overtaken(log, others), settings)
+        assert moved
+        assert [each["event"] for each in said].count("takeover_overtaken") == 1
+        assert rejected(folder) == []
+        whole(log, settings)
+
+
+def commit_elsewhere(log: Log, settings: Settings) -> Mapping[int, Position]:
+    """What another owner of the partitions commits, past this worker's fence."""
+    made: list[Transaction] = []
+
+    class Caught(Torn):
+        def commit(self, session: Any, transaction: Transaction, generation: int) -> Any:
+            made.append(transaction)
+            raise Killed
+
+    copy = Settings.model_validate({**settings.model_dump(), "checkpoint": {"url": ""}})
+    database = log._database  # type: ignore[attr-defined]
+    fence = database.rows("SELECT transactional_id, epoch FROM fences")
+    with contextlib.suppress(Killed):
+        Run(Caught(log, 0, NOTHING), copy)
+    with database.transaction() as connection:
+        rows.insert(connection, log._ids(), made[0].outputs)  # type: ignore[attr-defined]
+        group.store(connection, settings.group, log._ids(), made[0].positions)  # type: ignore[attr-defined]
+        connection.executemany("REPLACE INTO fences VALUES (?, ?)", fence)
+    return made[0].positions
