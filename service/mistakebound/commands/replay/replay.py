@@ -112,12 +112,16 @@ def replay(
     if compare and comparison is None:
         print_message("--compare is for two classes; nothing was compared")
     if report is not None and report != "-":
-        try:
-            Path(report).write_bytes(found.to_json())
-        except OSError as error:
-            raise CommandError(f"--report: {report} cannot be written: {error.strerror}") from None
+        _write(report, found.to_json())
     counts = found.examples, found.labelled, found.rejected
     failures = list(reasons_against(*counts, max_invalid, recording=recording))
     failures += [text for one in expectations if (text := one.failure(found)) is not None]
     if failures:
         raise CommandError("\n".join(failures), ExitCode.CHECK_FAILED)
+
+
+def _write(file: str, report: bytes) -> None:
+    try:
+        Path(file).write_bytes(report)
+    except OSError as error:
+        raise CommandError(f"--report: {file} cannot be written: {error.strerror}") from None
