@@ -279,12 +279,14 @@ class SimulatedSession:
             self._next[topic, partition] = offset
 
     def drained(self, topic_partitions: Iterable[TopicPartition]) -> set[TopicPartition]:
-        asked = [at for at in topic_partitions if at in self._next]
-        ends = self.ends(asked) if asked else {}
-        return {at for at in asked if self._next[at] >= ends[at]}
+        return {at for at, left in self.undelivered(topic_partitions).items() if not left}
 
-    def ends(self, topic_partitions: Iterable[TopicPartition]) -> dict[TopicPartition, int]:
-        return self._cluster.ends(topic_partitions)
+    def undelivered(self, topic_partitions: Iterable[TopicPartition]) -> dict[TopicPartition, int]:
+        asked = [at for at in topic_partitions if at in self._next]
+        ends = self._cluster.stable_ends(asked) if asked else {}
+        return {at: max(0, ends[at] - self._next[at]) for at in asked}
+
+    def pass_damage(self) -> None: ...
 
     def pause(self, topic_partitions: Iterable[TopicPartition]) -> None:
         self._paused.update(topic_partitions)
@@ -419,6 +421,12 @@ class Admin:
     def max_message_bytes(self, topic: Topic) -> int:
         return 1_000_000
 
+    def partition_count(self, topic: Topic) -> int:
+        return self.partitions()
+
+    def other_readers(self) -> dict[str, frozenset[Topic]]:
+        return {}
+
     def evict(self, client_id: str) -> None:
         with suppress(BrokerError):
             self._network.ask(lambda: self._network.broker.evict(client_id))
@@ -442,7 +450,7 @@ class Cluster:
             self._network, lambda: broker.positions(wanted), "read the committed positions", POSITIONS_S
         )
 
-    def ends(self, topic_partitions: Iterable[TopicPartition]) -> dict[TopicPartition, int]:
+    def stable_ends(self, topic_partitions: Iterable[TopicPartition]) -> dict[TopicPartition, int]:
         broker, asked = self._network.broker, list(topic_partitions)
         return ask(self._network, lambda: {at: broker.log(at).stable for at in asked}, "ask for the ends")
 
@@ -470,19 +478,21 @@ class SimulatedLog(KafkaLog):
 
     def __init__(self, settings: Settings, network: Network, client: Client) -> None:
         cluster: Any = Cluster(settings, network)
-        self._cluster = cluster
+        self._cluster, self._network = cluster, network
         self._client = _Client(network, client, cluster)
         self._reader = Reader(self._client.fetcher, cluster.names, self, cluster.watchdog)
 
     def append(self, records: Iterable[Outgoing]) -> int:
-        written = [
-            each._replace(partition=partition_of(each.key, self.partitions)) if each.partition < 0 else each
-            for each in records
-        ]
-        ask(self._network_of(), lambda: self._network_of().broker.append(written), "append")
-        return len(written)
+        network, count = self._network, 0
+        for each in records:
+            placed = each.partition if each.partition >= 0 else partition_of(each.key, self.partitions)
+            one = [each._replace(partition=placed)]
+            try:
+                ask(network, lambda one=one: network.broker.append(one), "append")  # type: ignore[misc]
+            except LogError as error:
+                error.acknowledged = count
+                raise
+            count += 1
+        return count
 
     def close(self) -> None: ...
-
-    def _network_of(self) -> Network:
-        return self._client._network  # type: ignore[attr-defined, no-any-return]

@@ -18,7 +18,7 @@ from mistakebound.core.messages.inputs import resolve
 from mistakebound.core.records import Record, Topic
 from mistakebound.log.newest import newest_records
 from mistakebound.log.partitioner import PARTITIONERS, Partitioner
-from mistakebound.log.protocol import Log, OffsetLost, Unreachable
+from mistakebound.log.protocol import Log, OffsetLost
 
 SAMPLE_RECORDS = 1_000
 """Of each topic."""
@@ -211,6 +211,6 @@ def sample(
     for partition in asked:
         if enough():
             break
-        with suppress(Unreachable, OffsetLost):  # where retention has just taken them
+        with suppress(OffsetLost):  # where retention has just taken them
             records += newest_records(log, topic, partition, share)
     return records

@@ -10,8 +10,12 @@ from tests.log.support.place import Place, forget_in, forget_in_file, forget_on_
 from tests.log.support.worker import Worker
 from tests.simulate.driven import SimulatedPlace
 
-NOT_SIMULATED = ("test_topics.py", "test_a_reader_never_sees_half_a_transaction")
-"""The model has no topics to make or to describe, and runs on one thread."""
+NOT_SIMULATED = (
+    "test_topics.py",
+    "test_a_reader_never_sees_half_a_transaction",
+    "test_records_of_a_slow_iterable_are_seen_as_they_come",
+)
+"""The model has no topics to make or to describe, and takes one call after another, of one thread."""
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

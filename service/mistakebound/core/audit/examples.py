@@ -129,7 +129,8 @@ class Examples:
         for record, recorded, x in self._again:
             version, model = recorded.model, replica.model
             here = version.epoch == replica.number and len(version.updates) == model.partitions
-            here = here and all([replica.reach(q, n) for q, n in enumerate(version.updates)])
+            reached = [here and replica.reach(q, n) for q, n in enumerate(version.updates)]
+            here = all(reached)
             if here and version.clock is not None:
                 model.clock = list(version.clock)
             text = f"{recorded.id!r}: predicted again by the version {version.epoch}:{version.updates}"
