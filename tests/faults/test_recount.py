@@ -90,7 +90,6 @@ class Spoilt:
     def __init__(self, log: Log, topic: Topic, spoil: Spoil, copies: int = 1) -> None:
         self._log, self._topic, self._spoil, self._copies = log, topic, spoil, copies
         self.partitions = log.partitions
-        self.high_watermark = log.high_watermark
 
     def group_positions(self) -> dict[int, Position | None]:
         return self._log.group_positions()
