@@ -30,7 +30,7 @@ class Torn:
     ) -> None:
         self._log, self._at, self._keep, self._positions = log, at, keep, positions
         self._lying = lying
-        """Told that all was well, the worker lives until its next step."""
+        """The worker is told that all went well."""
         self.commits = 0
 
     def __getattr__(self, name: str) -> Any:
@@ -43,8 +43,6 @@ class Torn:
 
     def commit(self, session: Session, transaction: Transaction, generation: int) -> Any:
         self.commits += 1
-        if self.commits > self._at + 1:
-            raise Killed
         if self.commits <= self._at:
             return session.commit(transaction, generation)
         kept = list(self._keep(transaction.outputs))
@@ -72,17 +70,11 @@ class _TornSession:
         return self._torn.commit(self._session, transaction, generation)
 
 
-def tear(
-    log: Log, settings: Settings, keep: Keep, *, at: int = 3, positions: bool = False, lying: bool = False
-) -> None:
+def tear(log: Log, settings: Settings, keep: Keep, *, at: int = 3, positions: bool = False) -> None:
     """Work on a stream until its step number `at` is torn."""
     log.append(stream(60, seed=3, partitions=log.partitions))
-    torn = Torn(log, at, keep, positions=positions, lying=lying)
-    steps: list[Any] = []
     try:
-        Run(torn, settings, stopping=lambda idle: lying and torn.commits > at, stepped=steps.append)
-        if lying:
-            return
+        Run(Torn(log, at, keep, positions=positions), settings)
     except Killed:
         return
     raise AssertionError("the worker was to be killed")
