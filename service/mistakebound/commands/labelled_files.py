@@ -3,6 +3,7 @@
 import csv
 import io
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 import msgspec
@@ -11,9 +12,11 @@ from msgspec import UNSET, Raw
 from mistakebound.commands.errors import CommandError
 from mistakebound.commands.input_files import Form
 from mistakebound.core.replay.applied import AppliedRows
+from mistakebound.core.replay.plan import carry_out, planned
+from mistakebound.core.replay.recorded import Recorded
 from mistakebound.core.replay.recording import begin
-from mistakebound.core.replay.replay import Row, replay_records
-from mistakebound.settings import LearnerSettings, Settings
+from mistakebound.core.replay.replay import Row
+from mistakebound.settings import FeatureSettings, LearnerSettings, Settings
 
 
 def _wrong_line(line: int, what: str, remedy: str) -> CommandError:
@@ -114,8 +117,13 @@ def read_rows(form: Form, content: bytes, settings: Settings) -> Sequence[Row]:
     if form != "recording":
         return read_labelled(form, content)
     header, records = begin(content.splitlines(keepends=True))
-    rows = AppliedRows()
-    # A perceptron stands in for the learner: which labels are applied does not depend on it.
-    plain = settings.model_copy(update={"learner": LearnerSettings(kind="perceptron")})
-    replay_records(records, plain, header.partitions, taken=rows.see)
+    recorded, rows = Recorded(records, header.partitions), AppliedRows()
+    # Which labels are applied depends on neither; afresh, a perceptron stands in for the learner.
+    plan = planned(
+        recorded, settings.model_copy(update={"learner": LearnerSettings(), "features": FeatureSettings()})
+    )
+    if plan.afresh is not None:
+        plain = settings.model_copy(update={"learner": LearnerSettings(kind="perceptron")})
+        plan = replace(plan, settings=plain)
+    carry_out(recorded, plan, taken=rows.see)
     return rows.rows

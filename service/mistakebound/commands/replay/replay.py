@@ -29,6 +29,10 @@ def replay(
             help="Labelled data: give each example a feature of its own; with more passes any data is separable.",
         ),
     ] = False,
+    afresh: Annotated[
+        bool,
+        Option("--afresh", help="A recording: run its inputs anew, not as the worker came to them."),
+    ] = False,
     fit_scale: Annotated[
         bool, Option("--fit-scale", help="Print [features.scale] as TOML, fitted on the file, and stop.")
     ] = False,
@@ -73,7 +77,9 @@ def replay(
     progress = Progress(print_message)
     watching = None if quiet else lambda state: progress.observe(state.ledgers.values())
     comparing = compare or report is not None
-    found, comparison = replay_file(form, content, settings, wanted, watching, compare=comparing)
+    found, comparison = replay_file(
+        form, content, settings, wanted, watching, afresh=afresh, compare=comparing
+    )
     if not quiet:
         progress.finish(found)
     if report == "-" or json:

@@ -75,10 +75,16 @@ class Report:
     """Two passes after which theta was the same, with updates in between: the data is not separable."""
     comparators: Mapping[str, Any] | None = None
     """What other rules came to on the same labelled examples, where that was asked for."""
+    afresh: str | None = None
+    """Why a recording was run anew instead of as recorded, so that its numbers may not be the live stream's. JSON leaves
+    it out where it is None: a recording as it was, labelled data, a log."""
 
     def as_dict(self) -> dict[str, Any]:
         """Plain JSON values."""
-        return asdict(self)
+        found = asdict(self)
+        if self.afresh is None:
+            del found["afresh"]
+        return found
 
     def to_json(self) -> bytes:
         """The same report, the same bytes."""
