@@ -148,7 +148,7 @@ def test_outcomes_without_updates_are_enough_in_the_first_epoch() -> None:
 )
 def test_a_recording_cut_by_retention_is_run_afresh(topic: str, why: str) -> None:
     """Its first outcomes or inputs are gone: the numbers before them cannot be made again."""
-    fleet = worked(2, CASES["averaged-perceptron"])
+    fleet = worked(2, CASES["averaged perceptron"])
     cut = [
         record
         for record in fleet.recording()
@@ -165,7 +165,7 @@ def test_a_recording_cut_by_retention_is_run_afresh(topic: str, why: str) -> Non
 def test_inputs_that_the_worker_had_not_come_to_are_left_out() -> None:
     """The numbers are those of the moment of the recording."""
     fleet = Fleet(Random(11))
-    fleet.run(rounds=25)
+    fleet.run(rounds=8)
     recorded = Recorded(fleet.recording(), fleet.partitions)
     plan = planned(recorded, NOTHING_GIVEN)
 
@@ -214,7 +214,7 @@ def test_what_was_written_while_the_recording_was_made_does_not_matter(seed: int
 def test_a_recording_of_several_epochs_is_repeated_through_all_of_them(seed: int) -> None:
     """Each with its own settings, and with the version that it is based on; ids that wait go on into the next."""
     random = Random(seed)
-    fleet = Fleet(random, CASES["averaged-perceptron"])
+    fleet = Fleet(random, CASES["averaged perceptron"])
     fleet.run(rounds=random.randrange(1, 40))
     based = random.random() < 0.5
     base = Base(1, [_updates(fleet, p) // 2 for p in range(fleet.partitions)]) if based else None
@@ -263,7 +263,7 @@ def test_given_settings_that_are_the_recorded_ones_change_nothing() -> None:
 
 def test_another_learner_runs_the_inputs_afresh() -> None:
     """What is not given stays as recorded, but for the other learner's own keys; each difference is named."""
-    fleet = Fleet(Random(3), CASES["averaged-perceptron"])
+    fleet = Fleet(Random(3), CASES["averaged perceptron"])
     fleet.run()
     given = Settings.model_validate({"learner": {"kind": "margin-perceptron", "margin": 2.0}})
 
@@ -299,7 +299,7 @@ def test_what_is_asked_to_run_afresh_says_so() -> None:
 
 
 def _altered(topic: str, change: Any) -> tuple[list[Record], int]:
-    fleet = worked(2, CASES["averaged-perceptron"])
+    fleet = worked(2, CASES["averaged perceptron"])
     log = Lists(fleet.partitions, {**fleet.inputs, **fleet.log.records})
     place = len(log.records[topic, 0]) // 2  # type: ignore[index]
     log.rewrite(topic, 0, place, change)  # type: ignore[arg-type]
@@ -309,7 +309,7 @@ def _altered(topic: str, change: Any) -> tuple[list[Record], int]:
 @pytest.mark.parametrize(
     ("what", "change"),
     [
-        ("its tallies are", lambda value: value["tallies"]["life"].update(mistakes=99)),
+        ("its tallies of life are", lambda value: value["tallies"]["life"].update(mistakes=99)),
         (
             "decision",
             lambda value: value["decisions"].append(

@@ -82,7 +82,7 @@ class Recorded:
     def obstacle(self, epochs: Mapping[int, Epoch]) -> str | None:
         """Why its work cannot be repeated, by its first and last partition steps; None where nothing is in the way."""
         if not any(self._outcomes):
-            return "it holds no outcomes"
+            return "it holds no outcomes" if self.left else None
         for p, records in enumerate(self._outcomes):
             if records and (found := self._missing(p, epochs)) is not None:
                 return found

@@ -277,12 +277,12 @@ def _compare(head: RecordedStep, step: PartitionStep, ledger: Ledger) -> None:
         )
     if ledger.stream_time != head.at:
         raise NotAsRecorded(head.place, f"its stream time is {head.at}, should be {ledger.stream_time}")
-    for made, recorded in (
-        (ledger.tallies.life, head.tallies.life),
-        (ledger.tallies.epoch, head.tallies.epoch),
+    for name, counted, tally in (
+        ("life", ledger.tallies.life, head.tallies.life),
+        ("the epoch", ledger.tallies.epoch, head.tallies.epoch),
     ):
-        if _counts(made) != _counts(recorded):
-            raise NotAsRecorded(head.place, f"its tallies are {_counts(recorded)}, should be {_counts(made)}")
+        if (counts := _counts(counted)) != (said := _counts(tally)):
+            raise NotAsRecorded(head.place, f"its tallies of {name} are {said}, should be {counts}")
 
 
 def _counts(tally: Tally) -> dict[str, int]:
