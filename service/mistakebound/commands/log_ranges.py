@@ -6,6 +6,9 @@ from collections.abc import Iterable, Iterator
 from mistakebound.core.records import TOPICS, Record, Topic
 from mistakebound.log.protocol import Log
 
+ENDS: tuple[Topic, ...] = ("outcomes", "updates", "predictions", "dead-letters", "labels", "examples")
+"""The order in which topics' ends are asked for. A worker may be at work: whatever `outcomes` account for up to the end
+that was asked for first must lie within the ends asked for later."""
 PIECE_OFFSETS = 2_000
 """Held in memory for each partition that is being read."""
 
@@ -22,11 +25,9 @@ def read_merged(log: Log, topics: Iterable[Topic]) -> Iterator[Record]:
     A record whose time lies below an earlier one of its own partition counts as of that time, so offset
     order is kept. Equal times: examples, labels, then the worker's topics; then partition.
     """
-    readers = [
-        read_range(log, topic, p, log.low_watermark(topic, p), log.high_watermark(topic, p))
-        for topic in topics
-        for p in range(log.partitions)
-    ]
+    wanted = [(topic, p) for topic in topics for p in range(log.partitions)]
+    ends = {at: log.high_watermark(*at) for at in sorted(wanted, key=lambda at: (ENDS.index(at[0]), at[1]))}
+    readers = [read_range(log, *at, log.low_watermark(*at), ends[at]) for at in wanted]
     for _, record in heapq.merge(*map(_with_sort_keys, readers), key=lambda pair: pair[0]):
         yield record
 

@@ -25,7 +25,7 @@ def log(quiet: None) -> dict[str, Any]:
         batch={"max_records": 5},
     )
     with opened(settings, 4) as reached:
-        for first in range(0, 300, 30):
+        for first in range(0, 120, 30):
             reached.append(stream(30, partitions=4, seed=first, first=first))
             Run(reached, settings)
     ok("record", "day.jsonl", log=URL)
@@ -55,7 +55,7 @@ def test_a_recording_has_the_logs_numbers_whatever_is_given_for_batches(log: dic
     report, told = _replayed("--set", "batch.max_records=777")
 
     assert report == log
-    assert log["mistakes"] > 50
+    assert log["mistakes"] > 30
     assert "replayed as recorded; learner, features and labels are the recording's" in told
 
 
@@ -108,7 +108,7 @@ def test_an_altered_recording_is_told_with_its_place(log: dict[str, Any]) -> Non
 
     assert result.exit_code == 3
     assert "the recording cannot be repeated: outcomes-" in result.stderr
-    assert "should be Decision" in result.stderr
+    assert 'should be {"outcome":"applied"' in result.stderr
     assert ok("replay", "day.jsonl", "--afresh", log=None).exit_code == 0
 
 

@@ -18,7 +18,7 @@ from itertools import groupby, takewhile
 from mistakebound.core.learners import KINDS
 from mistakebound.core.learners.requirements import unmet
 from mistakebound.core.ledger.ledger import Ledger
-from mistakebound.core.messages.schema import Epoch, Update, Version, read_update
+from mistakebound.core.messages.schema import Decision, Epoch, Update, Version, encode, read_update
 from mistakebound.core.messages.tallies import Tallies, Tally, zero
 from mistakebound.core.model.fold import Fold
 from mistakebound.core.model.model import Model
@@ -270,7 +270,7 @@ def _compare(head: RecordedStep, step: PartitionStep, ledger: Ledger) -> None:
     """Raises NotAsRecorded where this partition step came to something else."""
     for made, recorded in zip(step.decisions, head.decisions, strict=False):
         if made != recorded:
-            raise NotAsRecorded(head.place, f"the decision {recorded} should be {made}")
+            raise NotAsRecorded(head.place, f"decision {_shown(recorded)} should be {_shown(made)}")
     if len(step.decisions) != len(head.decisions):
         raise NotAsRecorded(
             head.place, f"it has {len(head.decisions)} decisions, should have {len(step.decisions)}"
@@ -283,6 +283,12 @@ def _compare(head: RecordedStep, step: PartitionStep, ledger: Ledger) -> None:
     ):
         if (counts := _counts(counted)) != (said := _counts(tally)):
             raise NotAsRecorded(head.place, f"its tallies of {name} are {said}, should be {counts}")
+
+
+def _shown(decision: Decision) -> str:
+    """As JSON, cut: content copied from a label may hold bytes that are not UTF-8."""
+    text = encode(decision).decode(errors="backslashreplace")
+    return text if len(text) <= 200 else text[:197] + "..."
 
 
 def _counts(tally: Tally) -> dict[str, int]:
