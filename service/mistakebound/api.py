@@ -12,6 +12,7 @@ from mistakebound.config.load import load_arguments
 from mistakebound.core.replay.plan import carry_out, planned, report_as
 from mistakebound.core.replay.recorded import Recorded
 from mistakebound.core.replay.recording import begin
+from mistakebound.core.replay.replay import report_of
 from mistakebound.core.reporting.report import Report
 from mistakebound.settings import Settings
 
@@ -46,4 +47,4 @@ def replay(
     recorded = Recorded(records, header.partitions)
     plan = planned(recorded, settings or Settings(), afresh=afresh)
     require_learner(plan.settings, header.partitions)
-    return report_as(plan, carry_out(recorded, plan))
+    return report_as(plan, report_of(carry_out(recorded, plan)))

@@ -13,6 +13,7 @@ from mistakebound.core.messages.schema import Base, encode, read_outcomes
 from mistakebound.core.records import INPUTS, OUTPUTS, Record
 from mistakebound.core.replay.plan import ASKED, Plan, carry_out, planned, report_as
 from mistakebound.core.replay.recorded import NotAsRecorded, Recorded
+from mistakebound.core.replay.replay import report_of
 from mistakebound.core.reporting.report import Report
 from mistakebound.core.step.step import Step
 from mistakebound.settings import Settings
@@ -35,7 +36,7 @@ def replayed(
 ) -> tuple[Plan, Report]:
     recorded = Recorded(records, partitions)
     plan = planned(recorded, settings, afresh=afresh)
-    return plan, report_as(plan, carry_out(recorded, plan))
+    return plan, report_as(plan, report_of(carry_out(recorded, plan)))
 
 
 @tried(300, deadline=None)
@@ -171,7 +172,7 @@ def test_inputs_that_the_worker_had_not_come_to_are_left_out() -> None:
 
     state = carry_out(recorded, plan)
 
-    assert report_as(plan, state).to_json() == fleet.live().to_json()
+    assert report_as(plan, report_of(state)).to_json() == fleet.live().to_json()
     assert recorded.left > 0
 
 
@@ -193,7 +194,7 @@ def test_what_was_written_while_the_recording_was_made_does_not_matter(seed: int
     recorded = Recorded(records, fleet.partitions)
     plan = planned(recorded, NOTHING_GIVEN)
 
-    report = report_as(plan, carry_out(recorded, plan))
+    report = report_as(plan, report_of(carry_out(recorded, plan)))
 
     assert (
         report.mistakes

@@ -69,7 +69,7 @@ def replay_file(
         state = carry_out(recorded, plan, progress, None if applied is None else applied.see)
         if plan.afresh is None and recorded.left:
             print_message(f"{recorded.left} examples and labels that the worker had not come to are left out")
-        report = report_as(plan, state)
+        report = report_as(plan, report_of(state))
     else:
         if afresh:
             raise CommandError("--afresh is for a recording: labelled data is always run afresh")

@@ -13,7 +13,7 @@ from mistakebound.core.messages.schema import Epoch
 from mistakebound.core.model.settings_diff import changes
 from mistakebound.core.replay.recorded import NotAsRecorded, Recorded
 from mistakebound.core.replay.repeat import Progress, Taken, repeat, settings_of
-from mistakebound.core.replay.replay import replay_records, report_of
+from mistakebound.core.replay.replay import replay_records
 from mistakebound.core.reporting.report import Report
 from mistakebound.core.step.state import State
 from mistakebound.settings import Section, Settings
@@ -61,9 +61,9 @@ def carry_out(
         raise NotAsRecorded("the worker's records", str(error)) from None
 
 
-def report_as(plan: Plan, state: State) -> Report:
+def report_as(plan: Plan, report: Report) -> Report:
     """The report, which says if it is not the live stream's."""
-    return replace(report_of(state), afresh=plan.afresh)
+    return replace(report, afresh=plan.afresh)
 
 
 def _on_top(settings: Settings, epoch: Epoch) -> Settings:
