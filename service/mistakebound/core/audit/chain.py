@@ -1,6 +1,7 @@
 """The chain of updates: numbers without gaps, versions that grow, and the same epochs in every partition."""
 
 from mistakebound.core.audit.findings import Findings
+from mistakebound.core.audit.form import wrong_form
 from mistakebound.core.audit.topics_read import Source
 from mistakebound.core.faults import BadLog
 from mistakebound.core.messages.schema import Epoch, Update, read_update
@@ -32,6 +33,8 @@ class _Chain:
         self._version = [0] * source.partitions
         for record in source.read("updates", partition):
             message = read_update(record)
+            wrong = wrong_form(record, message)
+            findings.check("record forms", record.location, not wrong, wrong)
             if isinstance(message, Epoch):
                 self._begin(message, record.location)
             else:

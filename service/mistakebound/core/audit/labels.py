@@ -87,7 +87,7 @@ class Labels:
             if carried is not None or new_class:
                 self._dead_letters.check_fits(record, self.recorded())
         except BadRecord as fault:
-            self._dead_letters.expect(record, fault.reason)
+            self._dead_letters.expect(record, fault)
             self.decided(Decision("invalid", None, None, record.offset))
             return
         made = self.ledger.label(record_id, record.offset, label, carried)

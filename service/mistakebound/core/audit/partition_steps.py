@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from mistakebound.core.audit.findings import Findings
+from mistakebound.core.audit.form import wrong_form
 from mistakebound.core.messages.schema import (
     Decision,
     Inputs,
@@ -21,6 +22,8 @@ class RecordedStep(NamedTuple):
 
     first_offset: int
     last_offset: int
+    time_ms: int
+    """Record time of its last record."""
     model: Version
     decisions: list[tuple[Decision, int]]
     """Each with the offset of the record it is in."""
@@ -36,6 +39,8 @@ def recorded_steps(records: Iterable[Record], findings: Findings) -> Iterator[Re
     parts: list[tuple[Record, Outcomes]] = []
     for record in records:
         part = read_outcomes(record)
+        wrong = wrong_form(record, part)
+        findings.check("record forms", record.location, not wrong, wrong)
         whole = part.part == len(parts) and (not parts or part.model == parts[0][1].model)
         text = f"part {part.part} continues no partition step"
         if not findings.check("steps", record.location, whole, text):
@@ -49,7 +54,7 @@ def recorded_steps(records: Iterable[Record], findings: Findings) -> Iterator[Re
         if findings.check("steps", record.location, whole, text):
             decisions = [(decision, each.offset) for each, its in parts for decision in its.decisions]
             first = parts[0][0].offset
-            yield RecordedStep(first, record.offset, part.model, decisions, *last)  # type: ignore[arg-type]
+            yield RecordedStep(first, record.offset, record.timestamp_ms, part.model, decisions, *last)  # type: ignore[arg-type]
         parts = []
     if parts:
         findings.check("steps", parts[-1][0].location, False, "the last partition step has no last part")

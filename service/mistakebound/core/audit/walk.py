@@ -45,6 +45,10 @@ class Walk:
         self.counts: Counts
         self.labels: Labels
         self.examples: Examples
+        self.whole = False
+        """Whether the walk came to the end of `outcomes`."""
+        self.last: RecordedStep | None = None
+        """The newest partition step."""
         self._last_offset = -1
         self._known_differences: dict[str, tuple[object, object]] = {}
 
@@ -55,9 +59,11 @@ class Walk:
                 self._begin(step)
                 self._take(step)
                 self._end(step)
-                self._last_offset = step.last_offset
+                self.last, self._last_offset = step, step.last_offset
                 self._progress(self._partition, step.last_offset)
+            self.whole = True
             if self._replica is not None:
+                self.examples.end()
                 self._pass_epochs(self._replica.number, max(self._epochs))
             self._leftovers()
         except BadLog as error:
@@ -81,7 +87,7 @@ class Walk:
         self._wind(step, where)
         self.ledger.here = step.first_offset
         self.labels.begin(step)
-        self.examples.step_offset = step.first_offset
+        self.examples.begin_step(step)
 
     def _wind(self, step: RecordedStep, where: str) -> None:
         """Set the clock to the recorded one; its own entry is the labels applied in the epoch."""
@@ -223,6 +229,8 @@ class Walk:
                 extra.append(f"updates-{p} offset {update[0].offset}")
         if offset is not None:
             extra.append(f"predictions-{p} offset {offset}")
+        if (letter := self._dead_letters.left()) is not None:
+            extra.append(letter.location)
         newest = max(self._epochs, default=0)
         if newest > (0 if self._replica is None else self._replica.number):
             settings = settings_of(self._epochs[newest], self._messages)
