@@ -207,6 +207,25 @@ def test_what_was_written_while_the_recording_was_made_does_not_matter(seed: int
     )
 
 
+@tried(200, deadline=None)
+@given(st.integers(0, 2**32))
+def test_a_recording_whose_end_was_lost_is_repeated_as_far_as_it_goes_or_not_at_all(seed: int) -> None:
+    """A copy that broke off between two lines: the counts are those of its newest outcomes, or it says that they are not."""
+    fleet = worked(seed)
+    records = fleet.recording()
+    kept = records[: fleet.random.randrange(len(records) + 1)]
+    newest = {record.partition: record for record in kept if record.topic == "outcomes"}
+    tallies = [read_outcomes(record).tallies for record in newest.values()]
+
+    try:
+        plan, report = replayed(kept, fleet.partitions, fleet.settings)
+    except NotAsRecorded:
+        return
+
+    if plan.afresh is None:
+        assert report.mistakes == sum(each.life.mistakes for each in tallies if each is not None)
+
+
 # --- epochs -------------------------------------------------------------------------------------------------
 
 

@@ -140,6 +140,8 @@ class Examples:
         if strange := wrong_spelling(record, recorded):
             wrong.append(strange)
         self._times.see(record)
-        text = f"{recorded.id!r}: {'; '.join(wrong)}"
+        text = (
+            f"{recorded.id!r}: {'; '.join(wrong)} (by outcomes-{self._partition} offset {self._step_offset})"
+        )
         self._findings.check("predictions", record.location, not wrong, text)
         return recorded, record.offset

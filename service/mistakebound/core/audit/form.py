@@ -4,6 +4,7 @@ The worker writes a message in one way only. Content that is spelled in another 
 fields that an earlier version did not know: those may be missing. Features are copied from others as they are.
 """
 
+from collections.abc import Iterator
 from typing import Any
 
 import msgspec
@@ -12,6 +13,9 @@ from msgspec import Struct
 from mistakebound.core.audit.compare import shown
 from mistakebound.core.messages.schema import Update, encode
 from mistakebound.core.records import Record
+
+LATER = ("applied_late",)
+"""Members that earlier versions did not write."""
 
 
 def wrong_form(record: Record, message: Struct) -> str:
@@ -32,30 +36,28 @@ def wrong_spelling(record: Record, message: Struct) -> str:
     if encode(message) == record.value:
         return ""
     said, known = msgspec.json.decode(record.value or b""), msgspec.json.decode(encode(message))
-    missing: list[str] = []
-    wrong = _beyond("", said, known, missing)
-    if wrong:
-        return f"{wrong} is not of the worker"
-    # What an earlier version did not know is missing, and may have come in another order.
-    return "" if missing else "its content is not spelled as the worker spells it"
+    differing = list(_differing("", said, known))
+    if not differing:
+        return "its content is not spelled as the worker spells it"
+    return "; ".join(f"{path} {what}" for path, what in differing if path.rpartition(".")[2] not in LATER)
 
 
-def _beyond(path: str, said: Any, known: Any, missing: list[str]) -> str:
-    """The first member that is there but not known, or not as known; what is known and not there goes to `missing`."""
+def _differing(path: str, said: Any, known: Any) -> Iterator[tuple[str, str]]:
+    """Way and difference of each member that is not as known, or there and unknown, or known and not there."""
     if isinstance(said, dict) and isinstance(known, dict):
-        missing += [f"{path}.{name}" for name in known.keys() - said.keys()]
-        for name, value in said.items():
+        for name in [*said, *(known.keys() - said.keys())]:
+            where = f"{path}.{name}".lstrip(".")
             if name not in known:
-                return f"{path}.{name}".lstrip(".")
-            if wrong := _beyond(f"{path}.{name}", value, known[name], missing):
-                return wrong
-        return ""
-    if isinstance(said, list) and isinstance(known, list) and len(said) == len(known):
-        parts = (
-            _beyond(f"{path}.{n}", *pair, missing) for n, pair in enumerate(zip(said, known, strict=True))
-        )
-        return next(filter(None, parts), "")
-    return "" if shown(said) == shown(known) else path.lstrip(".")
+                yield where, "is no member that the worker writes"
+            elif name not in said:
+                yield where, "is missing"
+            else:
+                yield from _differing(where, said[name], known[name])
+    elif isinstance(said, list) and isinstance(known, list) and len(said) == len(known):
+        for place, pair in enumerate(zip(said, known, strict=True)):
+            yield from _differing(f"{path}.{place}", *pair)
+    elif shown(said) != shown(known):
+        yield path, f"is {shown(said)}, read as {shown(known)}"
 
 
 def _text(key: bytes | None) -> str:

@@ -192,6 +192,7 @@ class Labels:
             wrong = differing(recorded, due, leave=leave if clocked else (*leave, "clock"))
             if not clocked and recorded.clock[self.partition] != due.clock[self.partition]:
                 wrong += f"; clock is {recorded.clock}, entry {self.partition} should be {due.clock[self.partition]}"
+            wrong += f" (by outcomes-{self.partition} offset {self._last})" * bool(wrong)
             self._findings.check("updates", record.location, not wrong, wrong)
         if its_own:
             self._fold()

@@ -49,8 +49,8 @@ def recorded_steps(records: Iterable[Record], findings: Findings) -> Iterator[Re
         last = (part.order, part.at, part.inputs, part.recovery_point, part.tallies)
         if all(field is None for field in last):
             continue
-        whole = None not in last
-        text = "its last part lacks order, at, inputs, marks or tallies"
+        whole = None not in last and _are_runs(part.order or [])
+        text = "its last part lacks order, at, inputs, marks or tallies, or its order has a run of nothing"
         if findings.check("steps", record.location, whole, text):
             decisions = [(decision, each.offset) for each, its in parts for decision in its.decisions]
             first = parts[0][0].offset
@@ -58,3 +58,8 @@ def recorded_steps(records: Iterable[Record], findings: Findings) -> Iterator[Re
         parts = []
     if parts:
         findings.check("steps", parts[-1][0].location, False, "the last partition step has no last part")
+
+
+def _are_runs(order: list[int]) -> bool:
+    """Run lengths: only the first one, of examples, may be 0."""
+    return all(count >= (place > 0) for place, count in enumerate(order))
