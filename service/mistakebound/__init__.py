@@ -11,12 +11,14 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from mistakebound.api import load_settings, replay
     from mistakebound.config.problems import ConfigurationError
+    from mistakebound.core.replay.recorded import NotAsRecorded
     from mistakebound.core.replay.recording import RecordingError
     from mistakebound.core.reporting.report import Report
     from mistakebound.settings import Settings
 else:
     _HOMES = {
         "ConfigurationError": "mistakebound.config.problems",
+        "NotAsRecorded": "mistakebound.core.replay.recorded",
         "RecordingError": "mistakebound.core.replay.recording",
         "Report": "mistakebound.core.reporting.report",
         "Settings": "mistakebound.settings",
@@ -34,4 +36,12 @@ else:
         return list(__all__)
 
 
-__all__ = ["ConfigurationError", "RecordingError", "Report", "Settings", "load_settings", "replay"]
+__all__ = [
+    "ConfigurationError",
+    "NotAsRecorded",
+    "RecordingError",
+    "Report",
+    "Settings",
+    "load_settings",
+    "replay",
+]

@@ -9,9 +9,11 @@ from typing import Any
 
 from mistakebound.config.checks import require_learner
 from mistakebound.config.load import load_arguments
+from mistakebound.core.replay.plan import carry_out, planned, report_as
+from mistakebound.core.replay.recorded import Recorded
 from mistakebound.core.replay.recording import begin
 from mistakebound.core.replay.rejections import Rejections
-from mistakebound.core.replay.replay import replay_records, report_of
+from mistakebound.core.replay.replay import report_of
 from mistakebound.core.reporting.report import Report
 from mistakebound.settings import Settings
 
@@ -26,20 +28,26 @@ def load_settings(file: str | Path | None = None, **overrides: Mapping[str, Any]
     return load_arguments(None if file is None else Path(file), overrides).settings
 
 
-def replay(recording: str | Path | Iterable[bytes], settings: Settings | None = None) -> Report:
-    """The worker's report on a recording: a path, or its lines as bytes. Without `settings`, the defaults are used.
+def replay(
+    recording: str | Path | Iterable[bytes], settings: Settings | None = None, *, afresh: bool = False
+) -> Report:
+    """The worker's report on a recording: a path, or its lines as bytes.
+
+    A recording that holds what a worker made of its inputs is repeated as recorded, with the numbers of the live stream;
+    learner, features and labels are the recording's where `settings` do not set them. With other ones, with `afresh`, or
+    where the recording cannot be repeated, its inputs are run anew, and `Report.afresh` says why.
 
     The same recording with the same settings gives an equal report. What could not be read is in its `rejected`, as
-    a worker would have made dead letters of it; where nothing was judged, its rates are None. Raises RecordingError, naming the line,
-    where it is not a recording; ConfigurationError for settings with which the learner cannot run on its
-    partitions; OSError when the file cannot be read.
+    a worker would have made dead letters of it; where nothing was judged, its rates are None. Raises RecordingError, naming the
+    line, where it is not a recording; NotAsRecorded where its inputs come to something else than it says; ConfigurationError
+    for settings with which the learner cannot run on its partitions; OSError when the file cannot be read.
     """
     if isinstance(recording, str | Path):
         with Path(recording).open("rb") as file:
-            return replay(file, settings)
-    settings = settings or Settings()
+            return replay(file, settings, afresh=afresh)
     header, records = begin(recording)
-    require_learner(settings, header.partitions)
-    rejections = Rejections()
-    state = replay_records(records, settings, header.partitions, taken=rejections.see)
-    return report_of(state, rejections.found())
+    recorded, rejections = Recorded(records, header.partitions), Rejections()
+    plan = planned(recorded, settings or Settings(), afresh=afresh)
+    require_learner(plan.settings, header.partitions)
+    state = carry_out(recorded, plan, taken=rejections.see)
+    return report_as(plan, report_of(state, rejections.found()))

@@ -1,14 +1,20 @@
 """`record`, and `send` of what it recorded: the same bytes, in record-time order, as they were."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from mistakebound.core.records import Outgoing
+from mistakebound.commands.log_ranges import read_merged
+from mistakebound.core.records import TOPICS, Outgoing
+from mistakebound.core.replay.plan import carry_out, planned
+from mistakebound.core.replay.recorded import Recorded
 from mistakebound.core.replay.recording import begin
 from mistakebound.log import open_log
 from mistakebound.settings import LogSettings, Settings
 from tests.commands.support.command_line import LOG, ok, run
+from tests.support.tries import long
+from tests.worker.support.working import Run, opened, settings_for, stream
 
 
 @pytest.fixture
@@ -102,3 +108,37 @@ def test_a_recording_into_a_missing_folder_is_a_usage_error(rich_log: str) -> No
     result = run("record", "missing/one.jsonl", log=rich_log)
     assert result.exit_code == 2
     assert "missing/one.jsonl cannot be written" in result.stderr
+
+
+class _Busy:
+    """A log on which a worker works off more inputs when an end is asked for the `at`-th time."""
+
+    def __init__(self, log: Any, settings: Settings, at: int) -> None:
+        self._log, self._settings, self._left = log, settings, at
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._log, name)
+
+    def high_watermark(self, topic: Any, partition: int) -> int:
+        if self._left == 0:
+            self._log.append(stream(20, partitions=2, seed=9, first=1_000))
+            Run(self._log, self._settings)
+        self._left -= 1
+        return int(self._log.high_watermark(topic, partition))
+
+
+@pytest.mark.parametrize("at", [1, 3, 4, 7, *long(0, 2, 5, 6, 8, 9, 10, 11)])
+def test_a_recording_made_beside_a_working_worker_can_be_replayed(at: int, quiet: None) -> None:
+    """Whichever topic's end it goes beyond: what `outcomes` say was consumed and learned from is in the recording."""
+    settings = settings_for(batch={"max_records": 4}, learner={"kind": "averaged-perceptron"})
+    with opened(settings, 2) as log:
+        log.append(stream(20, partitions=2))
+        Run(log, settings)
+        busy: Any = _Busy(log, settings, at)
+        recorded = Recorded(list(read_merged(busy, TOPICS)), 2)
+
+    plan = planned(recorded, Settings())
+    state = carry_out(recorded, plan)
+
+    assert plan.afresh is None
+    assert state.model.updates == [ledger.tallies.epoch.updates for ledger in state.ledgers.values()]

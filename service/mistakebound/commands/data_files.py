@@ -1,15 +1,18 @@
 """What `replay` and `seed` read: a recording, or labelled data."""
 
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 
 from mistakebound.commands.input_files import Form, InputFile, choose_form
 from mistakebound.commands.labelled_files.columns import Columns
 from mistakebound.commands.labelled_files.labelled_file import LabelledFile
 from mistakebound.commands.recordings import RecordingFile
 from mistakebound.core.replay.applied import AppliedRows
-from mistakebound.core.replay.replay import Row, replay_records
+from mistakebound.core.replay.plan import carry_out, planned
+from mistakebound.core.replay.recorded import Recorded
+from mistakebound.core.replay.replay import Row
 from mistakebound.core.step.step import Step
-from mistakebound.settings import LearnerSettings, Settings
+from mistakebound.settings import FeatureSettings, LearnerSettings, Settings
 
 Data = RecordingFile | LabelledFile
 
@@ -31,13 +34,18 @@ def labelled_rows(data: Data, settings: Settings, taken: Callable[[Step], None])
     if not isinstance(data, RecordingFile):
         return data
     header, records = data.begin()
-    rows = AppliedRows()
+    recorded, rows = Recorded(records, header.partitions), AppliedRows()
 
     def see(step: Step) -> None:
         rows.see(step)
         taken(step)
 
-    # A perceptron stands in for the learner: which labels are applied does not depend on it.
-    plain = settings.model_copy(update={"learner": LearnerSettings(kind="perceptron")})
-    replay_records(records, plain, header.partitions, taken=see)
+    # Which labels are applied depends on neither; afresh, a perceptron stands in for the learner.
+    plan = planned(
+        recorded, settings.model_copy(update={"learner": LearnerSettings(), "features": FeatureSettings()})
+    )
+    if plan.afresh is not None:
+        plain = settings.model_copy(update={"learner": LearnerSettings(kind="perceptron")})
+        plan = replace(plan, settings=plain)
+    carry_out(recorded, plan, taken=see)
     return rows.rows

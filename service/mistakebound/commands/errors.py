@@ -15,6 +15,7 @@ def code_of(error: BaseException) -> ExitCode:
     """The exit code for an error; BUG for an error that nobody foresaw."""
     from mistakebound.config.problems import ConfigurationError
     from mistakebound.core.faults import BadLog, BadSnapshot
+    from mistakebound.core.replay.recorded import NotAsRecorded
     from mistakebound.core.replay.recording import RecordingError
     from mistakebound.log import protocol
     from mistakebound.worker.checkpoints.store import CheckpointError
@@ -26,7 +27,7 @@ def code_of(error: BaseException) -> ExitCode:
         return error.code
     errors: dict[ExitCode, tuple[type[Exception], ...]] = {
         ExitCode.USAGE: (ConfigurationError, RecordingError, TlsError, protocol.Misconfigured),
-        ExitCode.CHECK_FAILED: (BadSnapshot,),
+        ExitCode.CHECK_FAILED: (BadSnapshot, NotAsRecorded),
         ExitCode.REFUSED: (BadLog, protocol.Refused),
         ExitCode.SLOT_TAKEN: (protocol.Fenced, protocol.StaleGeneration),
         ExitCode.GAVE_UP: (GaveUp, protocol.TransactionFailed),

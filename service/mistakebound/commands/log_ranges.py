@@ -7,6 +7,9 @@ from mistakebound.core.messages.schema import read_outcomes
 from mistakebound.core.records import INPUTS, TOPICS, Record, Topic
 from mistakebound.log.protocol import Log, Refused
 
+ENDS: tuple[Topic, ...] = ("outcomes", "updates", "predictions", "dead-letters", "labels", "examples")
+"""The order in which topics' ends are asked for. A worker may be at work: whatever `outcomes` account for up to the end
+that was asked for first must lie within the ends asked for later."""
 PIECE_OFFSETS = 2_000
 """Held in memory for each partition that is being read."""
 
@@ -77,11 +80,9 @@ def read_merged(log: Log, topics: Iterable[Topic]) -> Iterator[Record]:
     A record whose time lies below an earlier one of its own partition counts as of that time, so offset
     order is kept. Equal times: examples, labels, then the worker's topics; then partition.
     """
-    readers = [
-        read_range(log, topic, p, log.low_watermark(topic, p), readable_end(log, topic, p))
-        for topic in topics
-        for p in range(log.partitions)
-    ]
+    wanted = [(topic, p) for topic in topics for p in range(log.partitions)]
+    ends = {at: readable_end(log, *at) for at in sorted(wanted, key=lambda at: (ENDS.index(at[0]), at[1]))}
+    readers = [read_range(log, *at, log.low_watermark(*at), ends[at]) for at in wanted]
     for _, record in heapq.merge(*map(_with_sort_keys, readers), key=lambda pair: pair[0]):
         yield record
 

@@ -23,7 +23,7 @@ from mistakebound.core.checkpoint_content import (
 from mistakebound.core.learners import Learner
 from mistakebound.core.messages.schema import encode
 from mistakebound.core.model.model import first_epoch
-from mistakebound.core.records import Record
+from mistakebound.core.records import Position, Record
 from tests.core.support.audited import Lists, of_history
 from tests.core.support.every_kind import CASES, EVERY_CASE, Case
 from tests.core.support.feeding import Feeder
@@ -102,7 +102,8 @@ class Made:
                     value = encode({"id": name, "label": rows[gone][1], **content})
                     portion.append(self.feeder.record("labels", now, value, partition=p))
             if number % 30 == 0:
-                portion.append(self.feeder.record("labels", now, b"nonsense", partition=p))
+                headers = (("trace", b"7"),)
+                portion.append(self.feeder.record("labels", now, b"nonsense", partition=p, headers=headers))
             if number % 6 == 0:
                 self._feed(portion)
                 portion = []
@@ -358,6 +359,52 @@ def other_reason(log: Lists) -> None:
     records[0] = records[0]._replace(headers=headers)
 
 
+def _dead_letter(change: Callable[[dict[str, bytes | None]], None]) -> Callable[[Lists], None]:
+    def alter(log: Lists) -> None:
+        records = log.records["dead-letters", 0]
+        headers = dict(records[0].headers)
+        change(headers)
+        records[0] = records[0]._replace(headers=tuple(headers.items()))
+
+    return alter
+
+
+def letter_of_nothing(log: Lists) -> None:
+    last = log.records["dead-letters", 0][-1]
+    log.records["dead-letters", 0].append(last._replace(offset=last.offset + 1))
+
+
+def _record(topic: Any, **changes: Any) -> Callable[[Lists], None]:
+    def alter(log: Lists) -> None:
+        records = log.records[topic, 0]
+        records[3] = records[3]._replace(**changes)
+
+    return alter
+
+
+def _unknown_field(topic: Any, *path: Any) -> Callable[[Lists], None]:
+    def alter(log: Lists) -> None:
+        def change(value: Any) -> None:
+            for key in path:
+                value = value[key]
+            value["unknown"] = 1
+
+        log.rewrite(topic, 0, 8, change)
+
+    return alter
+
+
+def a_field_twice(log: Lists) -> None:
+    records = log.records["predictions", 0]
+    value = (records[3].value or b"").replace(b'{"id":', b'{"id":"other","id":', 1)
+    records[3] = records[3]._replace(value=value)
+
+
+def later_prediction(log: Lists) -> None:
+    records = log.records["predictions", 0]
+    records[3] = records[3]._replace(timestamp_ms=records[3].timestamp_ms + 1)
+
+
 def other_key(log: Lists) -> None:
     records = log.records["predictions", 0]
     records[3] = records[3]._replace(key=b"other")
@@ -403,6 +450,38 @@ ALTERED: dict[str, tuple[Callable[[Lists], None], str]] = {
     "a partition step's version goes back": (step_of_an_older_version, "step versions"),
     "a dead letter is missing": (missing_dead_letter, "dead letters"),
     "a dead letter's reason": (other_reason, "dead letters"),
+    "a dead letter's detail": (
+        _dead_letter(lambda headers: headers.update({"mistakebound.detail": b"says something else"})),
+        "dead letters",
+    ),
+    "a dead letter's timestamp": (
+        _dead_letter(lambda headers: headers.update({"mistakebound.timestamp": b"7"})),
+        "dead letters",
+    ),
+    "a dead letter's partition": (
+        _dead_letter(lambda headers: headers.update({"mistakebound.partition": b"7"})),
+        "dead letters",
+    ),
+    "a dead letter's original headers": (
+        _dead_letter(lambda headers: headers.update(trace=b"8")),
+        "dead letters",
+    ),
+    "a header added to a dead letter": (
+        _dead_letter(lambda headers: headers.update(more=b"1")),
+        "dead letters",
+    ),
+    "a dead letter of which no record is the cause": (letter_of_nothing, "leftovers"),
+    "an update's key": (_record("updates", key=b"other"), "record forms"),
+    "a header added to an update": (_record("updates", headers=(("more", b"1"),)), "record forms"),
+    "an unknown field in an update": (_unknown_field("updates"), "record forms"),
+    "an outcomes record's key": (_record("outcomes", key=b"other"), "record forms"),
+    "a header added to an outcomes record": (_record("outcomes", headers=(("more", None),)), "record forms"),
+    "an unknown field in outcomes": (_unknown_field("outcomes", "decisions", 0), "record forms"),
+    "an unknown field in tallies": (_unknown_field("outcomes", "tallies", "life"), "record forms"),
+    "an unknown field in a prediction": (_unknown_field("predictions"), "predictions"),
+    "an unknown field in a prediction's version": (_unknown_field("predictions", "model"), "predictions"),
+    "a prediction's field twice": (a_field_twice, "predictions"),
+    "a prediction's record time": (later_prediction, "predictions"),
 }
 
 
@@ -491,6 +570,58 @@ def test_scores_made_with_exp_may_be_off_by_four_units() -> None:
     assert found.first == []
     assert found.notes == {"scores within 4 units in the last place, not equal to the bit": 1}
     assert dict(off_by(6).audit().differing) == {"predictions": 1}
+
+
+# --- the group's positions ----------------------------------------------------------------------------------
+
+
+def _committed(log: Lists, p: int) -> Position:
+    last = log.values("outcomes", p)[-1]
+    return Position(last["inputs"]["examples"], last["inputs"]["labels"], encode(last["marks"]).decode())
+
+
+def test_the_groups_positions_are_those_of_the_newest_outcomes(made: Made) -> None:
+    """One transaction wrote both."""
+    made.log.committed = {p: _committed(made.log, p) for p in range(PARTITIONS)}
+    found = made.log.audit()
+    assert found.first == []
+    assert found.checked["group positions"] == PARTITIONS
+
+
+@pytest.mark.parametrize(
+    "moved_to",
+    [
+        lambda position: position._replace(examples=position.examples - 1),
+        lambda position: position._replace(labels=position.labels + 1),
+        lambda position: position._replace(metadata=position.metadata.replace('"s":', '"s":1')),
+        lambda position: None,
+    ],
+    ids=["examples", "labels", "recovery point", "gone"],
+)
+def test_a_position_that_somebody_moved_is_found(moved_to: Callable[[Position], Any], made: Made) -> None:
+    """A worker would refuse to go on, or read again from the wrong place."""
+    made.log.committed = {p: _committed(made.log, p) for p in range(PARTITIONS)}
+    made.log.committed[1] = moved_to(_committed(made.log, 1))
+    found = made.log.audit()
+    assert dict(found.differing) == {"group positions": 1}
+    assert found.first[0].place.startswith("outcomes-1 offset ")
+
+
+def test_what_an_earlier_version_wrote_is_no_difference(made: Made) -> None:
+    """It knew fewer counts, and no digest of a dead letter's detail, whose words were others."""
+    for p in range(PARTITIONS):
+        for place in range(len(made.log.records["outcomes", p])):
+            made.log.rewrite("outcomes", p, place, _without_applied_late)
+    _dead_letter(lambda headers: headers.pop("mistakebound.detail-sha256"))(made.log)
+    _dead_letter(lambda headers: headers.update({"mistakebound.detail": b"as it was said then"}))(made.log)
+    found = made.log.audit()
+    assert {each.check for each in found.first} <= {"tallies"}  # where late labels were counted
+    assert found.notes["dead letters' details of an earlier version were taken on trust"] == 1
+
+
+def _without_applied_late(value: Any) -> None:
+    for tally in value.get("tallies", {}).values():
+        del tally["labels"]["applied_late"]
 
 
 # --- workers that do wrong consistently ---------------------------------------------------------------------

@@ -111,6 +111,7 @@ def test_a_dead_letter_holds_the_record_as_it_was_and_where_it_came_from() -> No
             ("mistakebound.partition", b"3"),
             ("mistakebound.offset", b"17"),
             ("mistakebound.timestamp", b"-1"),
+            ("mistakebound.detail-sha256", sha256(b"says why").hexdigest().encode()),
             *own,
         ),
     )
@@ -155,7 +156,7 @@ def test_a_dead_letter_fits_and_is_whole_or_marked(
     )
     assert size(dead) <= largest
     if "mistakebound.value-length" not in dict(dead.headers) and value is not None:
-        assert (dead.key, dead.value, dead.headers[6:]) == (key, value, headers)
+        assert (dead.key, dead.value, dead.headers[7:]) == (key, value, headers)
 
 
 # --- outcomes -------------------------------------------------------------------------------------------

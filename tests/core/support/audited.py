@@ -7,7 +7,7 @@ import msgspec
 
 from mistakebound.core.audit import Findings, audit
 from mistakebound.core.checkpoint_content import Checkpoint
-from mistakebound.core.records import TOPICS, Record, Topic, TopicPartition
+from mistakebound.core.records import TOPICS, Position, Record, Topic, TopicPartition
 from mistakebound.settings import MessageSettings
 from tests.core.support.histories import History
 
@@ -17,6 +17,8 @@ class Lists:
 
     def __init__(self, partitions: int, records: Mapping[Any, Iterable[Record]]) -> None:
         self.partitions = partitions
+        self.committed: dict[int, Position | None] = {}
+        """What the group has committed, where a test says."""
         self.records: dict[TopicPartition, list[Record]] = {
             (topic, p): list(records.get((topic, p), ())) for topic in TOPICS for p in range(partitions)
         }
@@ -29,6 +31,9 @@ class Lists:
 
     def goes_on(self, partition: int, after: int) -> bool:
         return False
+
+    def positions(self) -> Mapping[int, Position | None]:
+        return self.committed
 
     def values(self, topic: Topic, partition: int) -> list[Any]:
         """The JSON values of one partition."""

@@ -8,7 +8,7 @@ from typing import IO
 
 from mistakebound.commands.input_files import open_input
 from mistakebound.commands.log_ranges import read_range, readable_end
-from mistakebound.core.records import TOPICS, Record, Topic
+from mistakebound.core.records import TOPICS, Position, Record, Topic
 from mistakebound.core.replay import recording
 from mistakebound.log.protocol import Log, Refused
 
@@ -45,6 +45,13 @@ class LogSource:
         """Whether there are later `outcomes` by now."""
         return next(iter(self._log.read("outcomes", partition, after + 1)), None) is not None
 
+    def positions(self) -> Mapping[int, Position | None]:
+        """The group's; none where its positions may not be read."""
+        try:
+            return self._log.group_positions()
+        except Refused:
+            return {}
+
     def end(self, partition: int) -> int:
         """About where `outcomes` of the partition ends."""
         return self._log.high_watermark("outcomes", partition)
@@ -69,6 +76,10 @@ class RecordingSource:
     def goes_on(self, partition: int, after: int) -> bool:  # noqa: ARG002
         """A recording is at its end."""
         return False
+
+    def positions(self) -> Mapping[int, Position | None]:
+        """A recording holds none."""
+        return {}
 
     def end(self, partition: int) -> int:
         """Where `outcomes` of the partition ends."""

@@ -43,6 +43,10 @@ def replay(
             help="Labelled data: give each example a feature of its own; with more passes any data is separable.",
         ),
     ] = False,
+    afresh: Annotated[
+        bool,
+        Option("--afresh", help="A recording: run its inputs anew, not as the worker came to them."),
+    ] = False,
     fit_scale: Annotated[
         bool, Option("--fit-scale", help="Print [features.scale] as TOML, fitted on the file, and stop.")
     ] = False,
@@ -94,7 +98,7 @@ def replay(
         if fit_scale:
             scale.print_scale(data, settings, max_invalid)
             return
-        found, comparison = replay_file(data, settings, wanted, watching, compare=comparing)
+        found, comparison = replay_file(data, settings, wanted, watching, afresh=afresh, compare=comparing)
     recording = isinstance(data, RecordingFile)
     advice = None if isinstance(data, RecordingFile) else data.advice()
     if not quiet:

@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 from mistakebound.commands.data_files import Data
 from mistakebound.commands.errors import CommandError
+from mistakebound.commands.output import print_message
 from mistakebound.commands.recordings import RecordingFile
 from mistakebound.config.checks import require_learner
 from mistakebound.core.messages.inputs import declared
@@ -13,9 +14,11 @@ from mistakebound.core.model.model import Model
 from mistakebound.core.replay import comparators
 from mistakebound.core.replay.applied import Applied
 from mistakebound.core.replay.passes import replay_passes
+from mistakebound.core.replay.plan import Plan, carry_out, planned, report_as
 from mistakebound.core.replay.private_features import WithPrivateFeatures
+from mistakebound.core.replay.recorded import Recorded
 from mistakebound.core.replay.rejections import Rejections
-from mistakebound.core.replay.replay import replay_records, report_of
+from mistakebound.core.replay.replay import report_of
 from mistakebound.core.reporting.report import Report
 from mistakebound.core.step.state import State
 from mistakebound.core.step.step import Step
@@ -44,32 +47,39 @@ def replay_file(
     wanted: Wanted,
     progress: Callable[[State], None] | None,
     *,
+    afresh: bool = False,
     compare: bool = False,
 ) -> tuple[Report, comparators.Comparison | None]:
     """Learn from a file's data as the worker would, and `compare` with other rules where there are two classes.
 
-    Of several passes, the first is compared. Raises CommandError, ConfigurationError, RecordingError.
+    A recording is repeated as recorded, or run `afresh`; stderr says which. Of several passes, the first is compared.
+    Raises CommandError, ConfigurationError, RecordingError, NotAsRecorded.
     """
     if wanted.seed is not None and not wanted.shuffle:
         raise CommandError("--seed is for --shuffle; add it")
-    two = len(declared(settings.labels)) == 2
-    applied = Applied(Model(settings, 1)) if compare and two else None
-    taken = None if applied is None else applied.see
     if isinstance(data, RecordingFile):
         if given := ", ".join(wanted.given()):
             raise CommandError(f"{given}: for labelled data only; a recording has its own order and delays")
         header, records = data.begin()
-        require_learner(settings, header.partitions)
-        rejections = Rejections()
+        recorded, rejections = Recorded(records, header.partitions), Rejections()
+        plan = planned(recorded, settings, afresh=afresh)
+        require_learner(plan.settings, header.partitions)
+        print_message(_tell(plan))
+        applied = _applied(plan.settings, compare=compare)
 
         def see(step: Step) -> None:
             rejections.see(step)
-            if taken is not None:
-                taken(step)
+            if applied is not None:
+                applied.see(step)
 
-        state = replay_records(records, settings, header.partitions, progress, see)
-        report = report_of(state, rejections.found())
+        state = carry_out(recorded, plan, progress, see)
+        if plan.afresh is None and recorded.left:
+            print_message(f"{recorded.left} examples and labels that the worker had not come to are left out")
+        report = report_as(plan, report_of(state, rejections.found()))
     else:
+        if afresh:
+            raise CommandError("--afresh is for a recording: labelled data is always run afresh")
+        applied = _applied(settings, compare=compare)
         done = replay_passes(
             WithPrivateFeatures(data) if wanted.add_a_feature else data,
             settings,
@@ -78,7 +88,7 @@ def replay_file(
             most=wanted.epochs,
             seed=(wanted.seed or 0) if wanted.shuffle else None,
             progress=progress,
-            taken=taken,
+            taken=None if applied is None else applied.see,
         )
         report = report_of(done.state, done.rejected)
         if wanted.epochs > 1 or wanted.shuffle:
@@ -87,3 +97,14 @@ def replay_file(
         return report, None
     comparison = comparators.compare(applied.judged)
     return replace(report, comparators=asdict(comparison)), comparison
+
+
+def _applied(settings: Settings, *, compare: bool) -> Applied | None:
+    """What keeps the judged examples, where they will be compared: two classes only."""
+    return Applied(Model(settings, 1)) if compare and len(declared(settings.labels)) == 2 else None
+
+
+def _tell(plan: Plan) -> str:
+    """How a recording is replayed, and with whose settings."""
+    how = "replayed as recorded" if plan.afresh is None else f"run afresh, not as recorded: {plan.afresh}"
+    return how + "; learner, features and labels are the recording's where not given" * plan.recorded

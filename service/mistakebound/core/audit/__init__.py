@@ -11,6 +11,8 @@ from mistakebound.core.audit.chain import check_chain
 from mistakebound.core.audit.findings import Finding, Findings
 from mistakebound.core.audit.ledgers import Ledgers
 from mistakebound.core.audit.models import check_model
+from mistakebound.core.audit.partition_steps import RecordedStep
+from mistakebound.core.audit.positions import check_positions
 from mistakebound.core.audit.topics_read import Source
 from mistakebound.core.audit.walk import Walk
 from mistakebound.core.checkpoint_content import Checkpoint
@@ -45,8 +47,13 @@ def audit(
         findings.check("checkpoint files", name, True, "")
         ledgers.expect(name, found.model.epoch, found.ledgers)
         whole.append((name, load))
+    newest: list[tuple[int, RecordedStep | None]] = []
     for partition in range(source.partitions):
-        Walk(source, partition, epochs, messages, ledgers, findings, progress).run()
+        walk = Walk(source, partition, epochs, messages, ledgers, findings, progress)
+        walk.run()
+        if walk.whole:
+            newest.append((partition, walk.last))
+    check_positions(source, newest, findings)
     ledgers.finish(findings)
     for name, load in whole:  # read again: no more than one model is held at a time
         try:

@@ -1,6 +1,7 @@
 """The chain of updates: numbers without gaps, versions that grow, and the same epochs in every partition."""
 
 from mistakebound.core.audit.findings import Findings
+from mistakebound.core.audit.form import wrong_form
 from mistakebound.core.audit.topics_read import Source
 from mistakebound.core.faults import BadLog
 from mistakebound.core.messages.schema import Epoch, Update, read_update
@@ -9,10 +10,11 @@ from mistakebound.core.messages.schema import Epoch, Update, read_update
 def check_chain(source: Source, findings: Findings) -> dict[int, Epoch]:
     """Check every partition of `updates`; returns the epochs by number."""
     epochs: dict[int, Epoch] = {}
+    begun: dict[int, str] = {}
     seen: list[list[int]] = []
     for partition in range(source.partitions):
         try:
-            seen.append(_Chain(partition, source, epochs, findings).numbers)
+            seen.append(_Chain(partition, source, epochs, begun, findings).numbers)
         except BadLog as error:
             findings.check("update numbers", f"updates-{partition}", False, str(error))
             seen.append([])
@@ -25,13 +27,24 @@ def check_chain(source: Source, findings: Findings) -> dict[int, Epoch]:
 class _Chain:
     """One partition's pass."""
 
-    def __init__(self, partition: int, source: Source, epochs: dict[int, Epoch], findings: Findings) -> None:
+    def __init__(
+        self,
+        partition: int,
+        source: Source,
+        epochs: dict[int, Epoch],
+        begun: dict[int, str],
+        findings: Findings,
+    ) -> None:
+        """`begun`: for each of the epochs, the record that began it."""
         self.numbers: list[int] = []
         self._partition, self._epochs, self._findings = partition, epochs, findings
+        self._begun, self._where = begun, "nothing"
         self._n = 0
         self._version = [0] * source.partitions
         for record in source.read("updates", partition):
             message = read_update(record)
+            wrong = wrong_form(record, message)
+            findings.check("record forms", record.location, not wrong, wrong)
             if isinstance(message, Epoch):
                 self._begin(message, record.location)
             else:
@@ -39,10 +52,12 @@ class _Chain:
 
     def _begin(self, epoch: Epoch, where: str) -> None:
         known = self._epochs.setdefault(epoch.epoch, epoch)
+        first = self._begun.setdefault(epoch.epoch, where)
         rising = not self.numbers or epoch.epoch > self.numbers[-1]
-        text = f"epoch {epoch.epoch} follows {self.numbers} or differs from other partitions' epoch"
+        text = f"epoch {epoch.epoch} follows {self.numbers} or differs from what {first} says of it"
         self._findings.check("epochs", where, rising and known == epoch, text)
         self.numbers.append(epoch.epoch)
+        self._where = where
         self._n, self._version = 0, [0] * len(self._version)
 
     def _follow(self, update: Update, where: str) -> None:
@@ -52,7 +67,8 @@ class _Chain:
             where,
             update.epoch == epoch and update.n == self._n + 1,
             lambda: (
-                f"update {update.n} of epoch {update.epoch} follows update {self._n} of epoch {epoch}: "
+                f"update {update.n} of epoch {update.epoch} follows update {self._n} of epoch {epoch}, begun by "
+                f"{self._where}: "
                 + ("it is there twice" if update.n <= self._n else f"update {self._n + 1} is missing")
             ),
         )

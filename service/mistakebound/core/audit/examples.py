@@ -6,9 +6,12 @@ from msgspec.structs import replace
 from mistakebound.core.audit.compare import ULPS, differing, same_score, score_of, shown
 from mistakebound.core.audit.dead_letters import DeadLetters
 from mistakebound.core.audit.findings import Findings
+from mistakebound.core.audit.form import wrong_spelling
 from mistakebound.core.audit.labels import Labels
+from mistakebound.core.audit.partition_steps import RecordedStep
 from mistakebound.core.audit.reference_ledger import Waiting
 from mistakebound.core.audit.replica import Replica
+from mistakebound.core.audit.times import Times
 from mistakebound.core.audit.topics_read import Ahead, Source
 from mistakebound.core.faults import BadRecord
 from mistakebound.core.messages.features import Features
@@ -30,10 +33,9 @@ class Examples:
     ) -> None:
         self._predictions = Ahead(source.read("predictions", partition))
         self._partition, self._dead_letters, self._findings = partition, dead_letters, findings
-        self._newest = -1
-        self.step_offset = 0
-        """First `outcomes` offset of the step."""
-        self.adopted: list[int] | None = None
+        self._newest, self._step_offset = -1, 0
+        self._times = Times(findings)
+        self._adopted: list[int] | None = None
         """First and last example of the step that was predicted before, in a transaction that was torn."""
         self._again: list[tuple[Record, Prediction, Features]] = []
         self.begin_epoch(replica, labels)
@@ -42,6 +44,15 @@ class Examples:
         """From now on this replica's model predicts."""
         self._model, self._labels = replica.model, labels
         self._tolerant = replica.model.kind.rounds(replica.model.settings.learner)
+
+    def begin_step(self, step: RecordedStep) -> None:
+        """A partition step begins."""
+        self._step_offset, self._adopted = step.first_offset, step.adopted
+        self._times.begin(step.time_ms)
+
+    def end(self) -> None:
+        """The walk is over."""
+        self._times.judge()
 
     def next_prediction(self) -> int | None:
         """Offset of the next prediction that no example accounts for yet; None at the end."""
@@ -61,7 +72,7 @@ class Examples:
             x = self._model.features(raw)
             self._dead_letters.check_fits(record, self._labels.recorded())
         except BadRecord as fault:
-            self._dead_letters.expect(record, fault.reason)
+            self._dead_letters.expect(record, fault)
             self._labels.decided(Decision("invalid", None, record.offset))
             return
         if ledger.is_known(record_id):
@@ -101,7 +112,7 @@ class Examples:
             now = recorded.at
         return Waiting(
             record_id, record.offset, now, recorded.prediction, version.epoch, raw, sum(version.updates), offset,
-            self.step_offset,
+            self._step_offset,
         )  # fmt: skip
 
     def _found(self, source: int) -> tuple[Record, Prediction] | None:
@@ -121,7 +132,7 @@ class Examples:
 
     def _is_of_a_torn_step(self, recorded: Prediction) -> bool:
         """Whether it was made earlier or later than its example was counted."""
-        adopted = self.adopted is not None and self.adopted[0] <= recorded.source <= self.adopted[-1]
+        adopted = self._adopted is not None and self._adopted[0] <= recorded.source <= self._adopted[-1]
         return recorded.again is True or adopted
 
     def settle(self, replica: Replica) -> None:
@@ -177,6 +188,12 @@ class Examples:
             wrong.append(more)
         if (record.key, record.headers) != (example.key, example.headers):
             wrong.append("its key and headers are not the example's")
-        text = f"{recorded.id!r}: {'; '.join(wrong)}"
+        if strange := wrong_spelling(record, recorded):
+            wrong.append(strange)
+        if not self._is_of_a_torn_step(recorded):  # whose predictions another transaction wrote
+            self._times.see(record)
+        text = (
+            f"{recorded.id!r}: {'; '.join(wrong)} (by outcomes-{self._partition} offset {self._step_offset})"
+        )
         self._findings.check("predictions", record.location, not wrong, text)
         return recorded, record.offset

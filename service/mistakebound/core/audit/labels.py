@@ -92,7 +92,7 @@ class Labels:
             if carried is not None or new_class:
                 self._dead_letters.check_fits(record, self.recorded())
         except BadRecord as fault:
-            self._dead_letters.expect(record, fault.reason)
+            self._dead_letters.expect(record, fault)
             self.decided(Decision("invalid", None, None, record.offset))
             return
         made = self.ledger.label(record_id, record.offset, label, carried)
@@ -208,6 +208,7 @@ class Labels:
             wrong = differing(recorded, due, leave=leave if clocked else (*leave, "clock"))
             if not clocked and recorded.clock[self.partition] != due.clock[self.partition]:
                 wrong += f"; clock is {recorded.clock}, entry {self.partition} should be {due.clock[self.partition]}"
+            wrong += f" (by outcomes-{self.partition} offset {self._last})" * bool(wrong)
             self._findings.check("updates", record.location, not wrong, wrong)
         if its_own:
             self._fold()

@@ -1,9 +1,9 @@
 """What an audit reads: topics, partition by partition, from a log or a recording."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Protocol
 
-from mistakebound.core.records import Record, Topic
+from mistakebound.core.records import Position, Record, Topic
 
 
 class Source(Protocol):
@@ -24,6 +24,10 @@ class Source(Protocol):
 
     def goes_on(self, partition: int, after: int) -> bool:
         """Whether `outcomes` of the partition has records beyond the offset `after` by now."""
+        ...
+
+    def positions(self) -> Mapping[int, Position | None]:
+        """What the group has committed by now, by partition; empty where that cannot be known."""
         ...
 
 

@@ -8,13 +8,16 @@ from mistakebound.core.records import NAME_NOT_UTF8, Headers, Outgoing, Record
 
 def dead_letter(record: Record, fault: BadRecord, largest: int) -> Outgoing:
     """The original key and value, cut to fit `largest` bytes, with the reason and source in headers."""
+    detail = fault.detail.encode(errors="replace")[:500]
     headers: list[tuple[str, bytes | None]] = [
         ("mistakebound.reason", fault.reason.encode()),
-        ("mistakebound.detail", fault.detail.encode(errors="replace")[:500]),
+        ("mistakebound.detail", detail),
         ("mistakebound.topic", record.topic.encode()),
         ("mistakebound.partition", str(record.partition).encode()),
         ("mistakebound.offset", str(record.offset).encode()),
         ("mistakebound.timestamp", str(record.timestamp_ms).encode()),
+        # The words of a detail change with the version: an audit could not make them again.
+        ("mistakebound.detail-sha256", sha256(detail).hexdigest().encode()),
     ]
     key, value = record.key, record.value
     whole = (

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 from msgspec import UNSET, json
 
+from mistakebound.core.faults import BadRecord
 from mistakebound.core.messages.schema import Decision, Prediction, read_outcomes, read_prediction
 from mistakebound.core.model.model import Model
 from mistakebound.core.records import Record
@@ -36,7 +37,8 @@ class Pairs:
 class Applied:
     """Shown every step of a replay with two classes, it keeps what was judged, `judged`, in order.
 
-    Labels applied late are left out: the scores of their predictions are not known.
+    Labels applied late are left out: the scores of their predictions are not known. So is what an older epoch predicted
+    that this one's settings do not take.
     """
 
     def __init__(self, model: Model) -> None:
@@ -45,10 +47,13 @@ class Applied:
 
     def see(self, step: Step) -> None:
         """Judge the predictions whose labels this step applied."""
-        positive = self._model.classes[0]
+        classes, positive = self._model.classes, self._model.classes[0]
         for decision, waited in self._pairs.match(step):
-            if decision.outcome == "applied" and waited is not None:
-                x = self._model.features(bytes(waited.features))
+            if decision.outcome == "applied" and waited is not None and decision.label in classes:
+                try:
+                    x = self._model.features(bytes(waited.features))
+                except BadRecord:
+                    continue
                 score = 0.0 if waited.score is UNSET else waited.score
                 self.judged.append(
                     Judged(x, decision.label == positive, score, waited.prediction == positive)

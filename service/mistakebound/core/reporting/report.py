@@ -14,7 +14,7 @@ from mistakebound.core.theorems.claims import Bound
 
 FEWEST_TO_COMPARE = 100
 """Labelled examples from which on a learner is compared with always the majority: it has to make its first mistakes."""
-ONLY_WHERE_TOLD = ("worse_than_majority", "rejected")
+ONLY_WHERE_TOLD = ("worse_than_majority", "rejected", "afresh")
 """Fields that earlier versions did not have: a report with nothing to tell is the same, byte for byte, as theirs."""
 
 
@@ -109,6 +109,8 @@ class Report:
     """More mistakes than always the majority, of at least `FEWEST_TO_COMPARE` labelled examples."""
     rejected: tuple[Rejected, ...] = ()
     """What a replay could not use, and why; of several passes, what the first could not."""
+    afresh: str | None = None
+    """Why a recording was run anew instead of as recorded, so that its numbers may not be the live stream's."""
 
     def as_dict(self) -> dict[str, Any]:
         """Plain JSON values. A field of `ONLY_WHERE_TOLD` is left out where it has nothing to tell."""

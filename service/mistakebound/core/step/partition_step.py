@@ -70,7 +70,7 @@ class PartitionStep:
             if time_ms > ledger.stream_time:  # noqa: PLR1730 - `max` would be a call for each record
                 ledger.stream_time = time_ms
             if ledger.stream_time > ledger.next_deadline and not ledger.nothing_overdue():
-                allowance = self._clear_away(allowance, room)
+                allowance = self.clear_away(allowance, room)
                 if (
                     allowance <= 0
                 ):  # the record waits for the next step; stream time has reached its time already
@@ -83,7 +83,7 @@ class PartitionStep:
             if allowance <= 0 or self.bytes >= room:
                 return
 
-    def _clear_away(self, allowance: int, room: int) -> int:
+    def clear_away(self, allowance: int, room: int) -> int:
         """Take what is overdue from the ledger; returns what is left of the allowance."""
         ledger = self.ledger
         while allowance > 0 and (late := ledger.overdue_example()) is not None:
