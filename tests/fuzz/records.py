@@ -203,7 +203,12 @@ def _work(
         worker.look()
         if time.monotonic() > again:
             producers.end_open()
-            until(lambda before=reached: place.consumed() > before, PATIENCE_S, "it works between two ends", worker.child)
+            until(
+                lambda before=reached: place.consumed() > before,
+                PATIENCE_S,
+                "it works between two ends",
+                worker.child,
+            )
             reached = place.consumed()
             worker.again()
             again = time.monotonic() + chance.uniform(3, 20)

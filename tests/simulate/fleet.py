@@ -56,6 +56,9 @@ class View:
     def group_positions(self) -> dict[int, Position | None]:
         return self._broker.positions(range(self.partitions))
 
+    def positions(self) -> dict[int, Position | None]:
+        return self.group_positions()
+
     def begins_late(self, topic: Topic, partition: int) -> bool:
         return self._broker.log((topic, partition)).low > 0
 
