@@ -173,7 +173,10 @@ GUARDS: Mapping[str, Guard] = {
         "service/mistakebound/log/kafka/session_checks.py", "    if remade:", "    if False:", LOST
     ),
     "B5 no epoch is begun over work": Guard(
-        "service/mistakebound/worker/epochs/epochs.py", "        _refuse_worked(log)\n", "", LOST
+        "service/mistakebound/worker/epochs/epochs.py",
+        "        if worked is not None:",
+        "        if False:",
+        LOST,
     ),
     "B5 an unknown format stops the reader": Guard(
         "service/mistakebound/core/messages/schema.py", "if epoch.format != FORMAT:", "if False:", LOST

@@ -54,6 +54,9 @@ def test_a_recording_has_the_logs_numbers_whatever_is_given_for_batches(log: dic
     """Every figure that `status --model` shows, the model's digest included; nothing of learner and labels is given."""
     report, told = _replayed("--set", "batch.max_records=777")
 
+    assert {one["reason"] for one in report.pop("rejected")} == {
+        "not-json"
+    }  # which a log keeps in dead letters
     assert report == log
     assert log["mistakes"] > 30
     assert "replayed as recorded; learner, features and labels are the recording's" in told

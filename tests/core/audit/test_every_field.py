@@ -17,6 +17,7 @@ from tests.worker.support.working import Run, opened, settings_for
 PARTITIONS = 2
 OTHER = {"examples": "labels", "labels": "examples", "predictions": "updates", "updates": "outcomes"}
 BEGUN_MS = 1_000
+MINUTE_MS = 60_000
 
 
 def _inputs(first: int) -> Iterator[Outgoing]:
@@ -91,8 +92,8 @@ def alterations(line: dict[str, Any]) -> Iterator[Alteration]:
     """Every field, altered as little as can be; every member taken out, one put in."""
     yield Alteration(("topic",), "other", {**line, "topic": OTHER.get(line["topic"], "predictions")})
     yield Alteration(("partition",), "other", {**line, "partition": 1 - line["partition"]})
-    for name in ("offset", "ts"):
-        for by in (1, -1):
+    for name, step in (("offset", 1), ("ts", MINUTE_MS)):
+        for by in (step, -step):
             yield Alteration((name,), "higher" if by > 0 else "lower", {**line, name: line[name] + by})
     yield Alteration(("key",), "other", {**line, "key": (line["key"] or "") + "?"})
     if line["key"] is not None:

@@ -29,6 +29,7 @@ _PURPOSES: dict[Topic, str] = {
 _DEAD_LETTER_HEADERS = {
     "reason": {"type": "string", "enum": list(REASONS)},
     "detail": {"type": "string", "description": "what was wrong, in words"},
+    "detail-sha256": {"type": "string", "description": "digest of the detail, in hexadecimal digits"},
     "topic": {"type": "string", "enum": list(INPUTS)},
     "partition": {"type": "string", "pattern": "^[0-9]+$"},
     "offset": {"type": "string", "pattern": "^[0-9]+$"},

@@ -2,8 +2,8 @@
 
 The log stamps records when they are written, so no time can be made again; and clocks of different workers, or of one that was
 set back, need not agree from one record to the next. So a time is wrong only where the times before and behind it agree with each
-other and not with it: a clock that was set back parts all that was written before from all that was written behind. Where brokers
-stamp records (LogAppendTime), those of two partitions may disagree throughout: that is noted, and no difference.
+other and not with it: a clock that was set back parts all that was written before from all that was written behind. Brokers that
+stamp records themselves (LogAppendTime) take the partitions of a transaction in any order, within seconds.
 """
 
 from mistakebound.core.audit.findings import Findings
@@ -11,6 +11,8 @@ from mistakebound.core.records import Record
 
 NO_TIME = -(2**63)
 """Before every record time."""
+SLACK_MS = 10_000
+"""All records of a transaction are on the broker within so long, or it is given up."""
 MOST = 0.01
 """Of the predictions: if more are out of time, the clocks are to blame."""
 
@@ -51,7 +53,7 @@ class Times:
         records, self._of_step = self._of_step, []
         times = [self._before_ms, *(record.timestamp_ms for record in records), self._step_ms]
         for record, before, behind in zip(records, times, times[2:], strict=False):
-            if before <= behind and not before <= record.timestamp_ms <= behind:
+            if before <= behind and not before - SLACK_MS <= record.timestamp_ms <= behind + SLACK_MS:
                 beside = (
                     f"{behind}, that of the record behind it"
                     if before == NO_TIME
