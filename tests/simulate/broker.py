@@ -61,7 +61,7 @@ class RecordTooLarge(BrokerError): ...
 Fate = Literal["open", "committed", "aborted"]
 
 
-@dataclass(eq=False)
+@dataclass
 class Span:
     """What one transaction wrote to one partition."""
 

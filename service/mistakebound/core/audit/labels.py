@@ -54,6 +54,10 @@ class Labels:
         """The next recorded decision."""
         return self._recorded[self._cursor][0] if self.undecided() else None
 
+    def _by(self) -> str:
+        """The step whose version and decisions say so: the fault may be there."""
+        return f"(by outcomes-{self.partition} offset {self._last})"
+
     def decided(self, made: Decision) -> None:
         """Compare a decision with the next recorded one."""
         recorded, offset = self._recorded[self._cursor] if self.undecided() else (None, self._last)
@@ -195,7 +199,9 @@ class Labels:
                 "labels without update",
                 f"updates-{self.partition}" if found is None else found[0].location,
                 not its_own,
-                lambda: f"an update for {entry.id!r}, label {shown(label)}, where the model does not err",
+                lambda: (
+                    f"an update for {entry.id!r}, label {shown(label)}, where the model does not err {self._by()}"
+                ),
             )
         elif not its_own or found is None:
             text = f"no update {due.n} for {entry.id!r}, label {shown(label)}, where one was due"
@@ -208,7 +214,7 @@ class Labels:
             wrong = differing(recorded, due, leave=leave if clocked else (*leave, "clock"))
             if not clocked and recorded.clock[self.partition] != due.clock[self.partition]:
                 wrong += f"; clock is {recorded.clock}, entry {self.partition} should be {due.clock[self.partition]}"
-            wrong += f" (by outcomes-{self.partition} offset {self._last})" * bool(wrong)
+            wrong += f" {self._by()}" * bool(wrong)
             self._findings.check("updates", record.location, not wrong, wrong)
         if its_own:
             self._fold()
@@ -226,7 +232,7 @@ class Labels:
             recorded = found[1]
             if _cause(recorded)[:2] == at_hand[:2] or self._its_turn_may_come(recorded):
                 return
-            self._stranger(*found)
+            self._stranger(*found, f" {self._by()}")
 
     def _its_turn_may_come(self, recorded: Update) -> bool:
         """Whether its example waits or its late label is parked, or either is still to be consumed."""
@@ -236,17 +242,18 @@ class Labels:
         newest, example = self.ledger.newest_source, self.ledger.waiting.get(recorded.id)
         return recorded.source > newest or (example is not None and example.source == recorded.source)
 
-    def _stranger(self, record: Record, recorded: Update) -> None:
-        text = f"update {recorded.n} for {recorded.id!r} follows from no label"
+    def _stranger(self, record: Record, recorded: Update, before: str) -> None:
+        text = f"update {recorded.n} for {recorded.id!r} follows from no label{before}"
         self._findings.check("updates", record.location, False, text)
         self._fold()
 
-    def unexplained(self, updates: int | None) -> None:
-        """Updates before the step's version (None: the epoch is over) that no label explained are differences."""
+    def unexplained(self, updates: int | None, step_offset: int) -> None:
+        """Updates before the version of this step (None: the epoch is over) that no label explained are differences."""
+        before = f" (before outcomes-{self.partition} offset {step_offset})"
         while (found := self.replica.peek(self.partition)) is not None:
             if updates is not None and found[1].n > updates:
                 return
-            self._stranger(*found)
+            self._stranger(*found, before)
 
 
 def _cause(update: Update) -> tuple[bool, int, str]:

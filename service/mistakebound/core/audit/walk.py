@@ -83,10 +83,10 @@ class Walk:
         where = f"outcomes-{p} offset {step.first_offset}"
         if len(step.model.updates) != replica.model.partitions:
             raise BadLog(f"{where}: its version has {len(step.model.updates)} partitions")
-        self.labels.unexplained(step.model.updates[p])
+        self.labels.unexplained(step.model.updates[p], step.last_offset)
         for q, updates in enumerate(step.model.updates):
             there = replica.reach(q, updates)
-            text = f"it began with update {updates} of partition {q}, but {replica.model.updates[q]} are there (the version goes back, or updates are missing)"
+            text = f"it began with update {updates} of partition {q}, but {replica.model.updates[q]} are there (the version goes back behind outcomes-{p} offset {self._last_offset}, or updates are missing)"
             self._findings.check("step versions", where, there, text)
         self._wind(step, where)
         self.ledger.here = step.first_offset
@@ -117,7 +117,7 @@ class Walk:
         if old is None:
             self.ledger, self.counts = ReferenceLedger(settings.labels), Counts(None)
         else:
-            self.labels.unexplained(None)
+            self.labels.unexplained(None, step.last_offset)
         self._pass_epochs(0 if old is None else old.number, number)
         self.labels = Labels(self._replica, p, self.ledger, self.counts, self._dead_letters, self._findings)
         if old is None:
