@@ -61,8 +61,6 @@ class Client:
     """A request that is not answered in time is sent again (librdkafka), or it is fatal (kafka-python)."""
     tells: bool = True
     """It tells that a request was sent again."""
-    present_member: bool = False
-    """Positions are sent with the membership of now."""
     delivers_paused: bool = False
     most_records: int = 50
 
@@ -296,11 +294,8 @@ class SimulatedSession:
 
     def commit(self, transaction: Transaction, generation: int) -> Receipt:
         check_transaction(transaction, generation, self._count, self._owned, METADATA_BYTES)
-        member = self._membership
-        if self._client.present_member and self._now is not None:
-            member = self._now[0], self._now[1]
         try:
-            return Receipt(self._writer.write(transaction.outputs, transaction.positions, member))
+            return Receipt(self._writer.write(transaction.outputs, transaction.positions, self._membership))
         except StaleGeneration:
             if not self._must_join:
                 self._must_join, self._heard = True, None
