@@ -2,8 +2,8 @@
 
 import pytest
 
-from tests.simulate.__main__ import failed, tried
 from tests.simulate.fleet import Simulation
+from tests.simulate.seeds import failed, tried
 
 CHUNKS, QUICK, LONG = 8, 3, 40
 """Chunks of seeds, and seeds in each without and with `--long`."""
