@@ -109,7 +109,7 @@ def test_no_output_of_a_running_worker_holds_the_password(
             (("config", "show"), 0),
             (("config", "show", "--json"), 0),
             (("status", "--json", "--model"), 0),
-            (("config", "check", "--set", f"kafka.sasl_plain_pasword={secret}"), 0),
+            (("config", "check", "--set", f"kafka.sasl_plain_pasword={secret}"), 2),
             (("config", "check", "--set", f"labels.max_delay={secret}"), 2),
             (("run", f"kafka.sasl_plain_password={secret}"), 2),
         ):

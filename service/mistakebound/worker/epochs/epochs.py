@@ -97,8 +97,10 @@ def newest_epochs(log: Log) -> list[Epoch]:
 
 
 def _newest(log: Log) -> tuple[int, Record | None]:
-    """The shortest partition of `updates`, and its newest record."""
-    partition = min(range(log.partitions), key=lambda p: log.high_watermark("updates", p))
+    """The shortest partition of `updates` that holds any, and its newest record."""
+    ends = {p: log.high_watermark("updates", p) for p in range(log.partitions)}
+    # Partitions that were added later are empty.
+    partition = min((p for p in ends if ends[p]), key=ends.__getitem__, default=0)
     return partition, newest_record(log, "updates", partition)
 
 
