@@ -162,6 +162,13 @@ class ConfluentSession:
                 self._next[at] = max(self._next[at], message.offset())
         elif error.code() == KafkaError._BAD_MSG and self._past_damage:
             self._pass(at, message.offset(), records)
+        elif (
+            error.code() == KafkaError._AUTO_OFFSET_RESET
+            and self._past_damage
+            and message.offset() != self._next.get(at)
+        ):
+            # Behind a damaged batch librdkafka 2.16 goes on at an offset that it has read from the damage.
+            self._to_assign = True
         elif not error.retriable() and error.code() not in PASSING:
             raise in_our_words(doing, error)
 
