@@ -47,6 +47,7 @@ MOST = 60
 BACKLOG = 6_000
 """Records that the worker may be behind before the producers wait for it."""
 TURN_S = 0.02
+AUDIT_S = 1_800.0
 
 
 @dataclass
@@ -241,9 +242,9 @@ def _proven(place: Deployment, sent: Sent) -> dict[str, Any]:
     consumed = {"examples": told["examples"], "labels": told["labels"]["consumed"]}
     assert consumed == dict(sent.committed), f"{consumed} were consumed, {dict(sent.committed)} committed"
     assert all(both == {"examples": 0, "labels": 0} for both in told["lag"].values()), told["lag"]
-    audit = place.children.json(
-        "audit", "--json", *place.options, "--set", f"checkpoint.url={place.children.home / 'checkpoints'}"
-    )
+    checkpoints = f"checkpoint.url={place.children.home / 'checkpoints'}"
+    audited = place.children.ok("audit", "--json", *place.options, "--set", checkpoints, seconds=AUDIT_S)
+    audit = json.loads(audited)
     assert audit["differences"] == {}, audit["first"]
     reasons: Counter[str] = Counter()
     for p in range(PARTITIONS):
