@@ -239,7 +239,8 @@ def test_a_recording_of_several_epochs_is_repeated_through_all_of_them(seed: int
     based = random.random() < 0.5
     base = Base(1, [_updates(fleet, p) // 2 for p in range(fleet.partitions)]) if based else None
     learner = {"learner": {"kind": "averaged-perceptron" if based else "margin-perceptron", "margin": 0.5}}
-    labels = {"labels": {**fleet.settings.labels.model_dump(), "remember": 3, "max_delay": 0.02}}
+    remember = min(3, fleet.settings.labels.remember)
+    labels = {"labels": {**fleet.settings.labels.model_dump(), "remember": remember, "max_delay": 0.02}}
     kept = fleet.settings.model_dump(include={"features", "batch"})
     fleet.begin_epoch(Settings.model_validate({**kept, **learner, **labels}), base)
     fleet.run()
@@ -252,6 +253,21 @@ def test_a_recording_of_several_epochs_is_repeated_through_all_of_them(seed: int
 
 def _updates(fleet: Fleet, partition: int) -> int:
     return len(fleet.log.records["updates", partition]) - 1
+
+
+def test_an_epoch_that_remembers_more_is_run_afresh() -> None:
+    """Ids that were forgotten come back when a worker rebuilds under it, and nobody wrote down which."""
+    random = Random(82845)
+    fleet = Fleet(random, CASES["averaged perceptron"])
+    fleet.run(rounds=20)
+    before = fleet.settings.labels.remember
+    labels = {**fleet.settings.labels.model_dump(), "remember": before + 2}
+    fleet.begin_epoch(Settings.model_validate({**fleet.settings.model_dump(), "labels": labels}))
+    fleet.run()
+
+    plan, _ = replayed(fleet.recording(), fleet.partitions)
+
+    assert plan.afresh == f"epoch 2 remembers {before + 2} ids, the one before {before}"
 
 
 # --- settings -----------------------------------------------------------------------------------------------

@@ -53,7 +53,7 @@ class DeadLetters:
     def expect_gap(self, gap: Lost) -> None:
         """What was lost must be the next dead letter, too; only the worker knew whether it was deleted or damaged."""
         letter = self._next.peek()
-        reason = (dict(letter.headers).get("mistakebound.reason") or b"").decode() if letter else ""
+        reason = "" if letter is None else _said(letter).get(f"{OURS}reason", "")
         self.expect(gap, BadRecord(reason if reason in LOST else LOST[0], ""))
 
     def expect(self, record: Record, fault: BadRecord) -> None:

@@ -35,7 +35,10 @@ def wrong_spelling(record: Record, message: Struct) -> str:
     """What is wrong with how a record of the worker's spells its message; empty where nothing is."""
     if encode(message) == record.value:
         return ""
-    said, known = msgspec.json.decode(record.value or b""), msgspec.json.decode(encode(message))
+    try:
+        said, known = msgspec.json.decode(record.value or b""), msgspec.json.decode(encode(message))
+    except UnicodeDecodeError:
+        return "its content is not UTF-8"
     differing = list(_differing("", said, known))
     if not differing:
         return "its content is not spelled as the worker spells it"
