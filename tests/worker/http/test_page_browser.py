@@ -153,7 +153,7 @@ def test_an_empty_worker_says_what_it_waits_for(browser: Browser, tmp_path: Path
 
 def test_weights_that_are_multiplied_are_drawn_on_a_logarithmic_scale(browser: Browser) -> None:
     """What was promoted twice is drawn twice as far as what was promoted once, to the other side of what was demoted."""
-    with served(learner={"kind": "winnow", "eta": 2.0}, features={"bias": False}) as worker:
+    with served(learner={"kind": "winnow", "eta": 2.0, "threshold": 0.0}, features={"bias": False}) as worker:
         features = [{"down": 4.0, "up": 0.5}, {"down": 4.0}, {"up": 0.5, "other": -8.0}]
         worker.rows(features * 3, [False, False, True] * 3)
         told = worker.labelled(9)["worker"]["hypothesis"]
