@@ -16,13 +16,16 @@ from mistakebound.core.checkpoint_content import (
     decode_checkpoint,
     describe_checkpoint,
     encode_checkpoint,
+    freeze,
     settings_digest,
     thaw,
 )
 from mistakebound.core.faults import BadSnapshot
+from mistakebound.core.ledger.entries import Waiting
+from mistakebound.core.ledger.ledger import Ledger
 from mistakebound.core.model.fold import Fold
 from mistakebound.core.records import TOPICS
-from mistakebound.settings import Settings
+from mistakebound.settings import LabelSettings, Settings
 from tests.core.support.histories import History, bits, ledger_of
 from tests.support.tries import tried
 
@@ -66,6 +69,21 @@ def test_what_was_held_comes_back(random: Random) -> None:
         assert ledger_of(thawed) == ledger_of(ledger)
         assert thawed.recovery_point() == ledger.recovery_point(), "floors come back too"
         assert (thawed.predictions_end, thawed.outcomes_end) == (ledger.predictions_end, ledger.outcomes_end)
+
+
+def test_thousands_of_entries_come_back_each() -> None:
+    """None is cut off, at either end: an id that was decided long ago is still known, and in its place."""
+    ledger = Ledger(LabelSettings())
+    for number in range(3_000):
+        ledger.wait(Waiting(f"w{number}", number, 5, True, 1, b"{}", number, number))
+        ledger.park(f"p{number}", number, False, None)
+        ledger.remember(f"r{number}", None, number)
+    content = encode_checkpoint(msgspec.structs.replace(made(), ledgers={0: freeze(ledger)}))
+
+    back = thaw(decode_checkpoint(content).ledgers[0], LabelSettings())
+
+    assert ledger_of(back) == ledger_of(ledger)
+    assert back.recovery_point() == ledger.recovery_point()
 
 
 def test_infinite_and_negative_zero_weights_keep_their_bits() -> None:

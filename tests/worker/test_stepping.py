@@ -1,7 +1,8 @@
 """While a transaction is on its way to the log, the next step is made; nobody sees it before it is committed."""
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -10,17 +11,22 @@ from structlog.testing import capture_logs
 
 from mistakebound.core.checkpoint_content import Checkpoint
 from mistakebound.core.messages.schema import read_outcomes
+from mistakebound.core.model.fold import Fold
+from mistakebound.core.records import Topic, TopicPartition, Transaction
 from mistakebound.core.step.state import State
 from mistakebound.core.step.step import Step
 from mistakebound.log.newest import newest_record
-from mistakebound.log.protocol import Log
+from mistakebound.log.protocol import Log, Polled, Receipt
 from mistakebound.log.sqlite.session import SqliteSession
-from mistakebound.settings import Settings
+from mistakebound.settings import BatchSettings, Settings
 from mistakebound.worker import stepping
 from mistakebound.worker.checkpoints import schedule
 from mistakebound.worker.events import Assigned, Event, StepCommitted
+from mistakebound.worker.input_buffer import STEPS, InputBuffer
 from mistakebound.worker.metrics.metrics import Metrics
+from mistakebound.worker.stepping import Stepping
 from mistakebound.worker.takeover import WorkerState
+from tests.core.support.feeding import Feeder
 from tests.worker.support.faulty import FaultyLog
 from tests.worker.support.working import Recount, Run, opened, settings_for, stream
 
@@ -86,6 +92,62 @@ def test_a_group_that_moves_on_between_two_steps_loses_and_doubles_nothing(
             found.append(Recount(log, settings).whole)
     assert all(each == found[0] for each in found)
     assert taken_back
+
+
+def test_an_input_that_runs_ahead_is_paused_amid_a_chain() -> None:
+    """A chain may be long, and its polls bring more of one input than the other lets it take: that must have a limit."""
+    f = Feeder()
+    session: Any = _Uneven(f)
+    buffer = InputBuffer(session, BatchSettings.model_validate({"max_records": 4}), lambda _: None)
+    assert not buffer.fill(0.0)
+    buffer.begin((0,))
+    assert buffer.fill(0.0)
+    held = WorkerState(f.state, Fold(f.settings, 1))
+    with ThreadPoolExecutor(1) as commits:
+        made = Stepping(session, buffer, commits, 4, lambda _: None, lambda: 0, lambda _: False)
+        assert made.chain(held, 16) == 16
+
+    assert session.paused
+    assert session.most <= 2 * STEPS * 4, "the capacity, and what one filling brings"
+
+
+class _Uneven:
+    """Every poll brings six examples and two labels, unless they are paused; each is as old as its number."""
+
+    def __init__(self, f: Feeder) -> None:
+        self._f = f
+        self._begun = False
+        self._taken = 0
+        self.paused: set[TopicPartition] = set()
+        self.most = 0
+        """Examples that were delivered and not committed."""
+
+    def poll(self, timeout_s: float) -> Polled:
+        if not self._begun:
+            self._begun = True
+            return Polled(1, (0,), ())
+        paused, f = ("examples", 0) in self.paused, self._f
+        found = [f.example(str(n), n) for n in self._next("examples", 0 if paused else 6)]
+        found += [f.label(str(n), n) for n in self._next("labels", 2)]
+        self.most = max(self.most, f.next["examples", 0] - self._taken)
+        return Polled(1, (0,), found)
+
+    def _next(self, topic: Topic, count: int) -> range:
+        first = self._f.next[topic, 0]
+        return range(first, first + count)
+
+    def commit(self, transaction: Transaction, generation: int) -> Receipt:
+        self._taken = transaction.positions[0].examples
+        return Receipt({})
+
+    def pause(self, inputs: Iterable[TopicPartition]) -> None:
+        self.paused.update(inputs)
+
+    def resume(self, inputs: Iterable[TopicPartition]) -> None:
+        self.paused.difference_update(inputs)
+
+    def drained(self, inputs: Iterable[TopicPartition]) -> set[TopicPartition]:
+        return set()
 
 
 def test_a_checkpoint_holds_only_what_is_committed(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ from structlog.testing import capture_logs
 
 from mistakebound.core.faults import BadLog
 from mistakebound.core.messages.schema import Epoch, encode
-from mistakebound.core.records import Outgoing
+from mistakebound.core.records import Outgoing, Topic
 from mistakebound.log.protocol import OffsetLost, Refused
 from tests.log.support.place import forget_in_file
 from tests.worker.support.faulty import FaultyLog
@@ -91,6 +91,35 @@ def test_offsets_that_were_lost_before_any_work_are_no_loss(file: Path) -> None:
         forget_in_file(file)(settings.topic_name("examples"), 0, 5)
         Run(log, settings, from_outcomes=True)
         assert len(Recount(log, settings).predicted) == 15
+
+
+@pytest.mark.parametrize("topic", ["predictions", "outcomes"])
+def test_a_group_without_offsets_does_not_begin_over_either_output(file: Path, topic: Topic) -> None:
+    """Predictions alone, or outcomes alone, are work as well: beginning again would predict their examples twice."""
+    settings = settings_on(file)
+    with opened(settings) as log:
+        Run(log, settings)
+        log.append(stream(5))
+        log.exclusively(lambda: [Outgoing(topic, 0, None, b'{"part":1,"model":{},"decisions":[]}')])
+        ends = log.high_watermark("predictions", 0)
+        with pytest.raises(
+            Refused, match=rf"no committed offset for partition 0, but {topic} holds its work"
+        ):
+            Run(log, settings)
+        assert log.high_watermark("predictions", 0) == ends
+
+
+@pytest.mark.parametrize(("which", "told"), [("metadata != ''", "3 and 20"), ("metadata = ''", "20 and 3")])
+def test_an_offset_that_was_moved_for_one_input_is_refused(file: Path, which: str, told: str) -> None:
+    """Of the examples or of the labels; the recovery point lies beside the offset of the examples."""
+    settings = settings_on(file)
+    with opened(settings) as log:
+        log.append([example(number, {"a": 1}, 1_000 + number) for number in range(20)])
+        log.append([label(number, True, 2_000 + number) for number in range(20)])
+        Run(log, settings)
+        change(file, f"UPDATE positions SET next = 3 WHERE {which}")
+        with pytest.raises(BadLog, match=rf"offsets are {told};.*moved the offsets"):
+            Run(log, settings)
 
 
 def test_moved_offsets_are_refused(file: Path) -> None:

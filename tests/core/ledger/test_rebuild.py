@@ -9,7 +9,7 @@ import secrets
 import time
 import tracemalloc
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from random import Random
 from typing import Any
 
@@ -21,14 +21,15 @@ from structlog.testing import capture_logs
 
 from mistakebound.core.faults import BadLog
 from mistakebound.core.ledger import rebuild
+from mistakebound.core.ledger.disagreement import OtherPosition
 from mistakebound.core.ledger.ledger import Ledger
 from mistakebound.core.ledger.offset_set import OffsetSet
 from mistakebound.core.messages.schema import Decision, Outcomes, RecoveryPoint, Version, encode
-from mistakebound.core.records import Outgoing, Transaction
+from mistakebound.core.records import Outgoing, Position, Record, Transaction
 from mistakebound.log.protocol import Refused
 from mistakebound.settings import LabelSettings
 from tests.core.support.feeding import Feeder
-from tests.core.support.histories import History
+from tests.core.support.histories import History, ledger_of
 from tests.core.support.memory_log import MemoryLog
 from tests.support.tries import tried
 
@@ -275,6 +276,62 @@ def test_parts_of_outcomes_without_a_last_one_count_for_nothing() -> None:
         log.commit(one.transaction, marker=True)
     assert list(rebuilt().waiting) == []
     assert rebuilt().remembered["b"].label is True
+
+
+def kept(f: Feeder, *portions: Sequence[Record]) -> MemoryLog:
+    """The log of these records, a transaction for each portion."""
+    log = MemoryLog(1)
+    for portion in portions:
+        for one in f.feed(*portion).steps:
+            log.commit(one.transaction, marker=True)
+    return log
+
+
+def rebuilt_from(log: MemoryLog, f: Feeder, point: RecoveryPoint, position: Position | None = None) -> Ledger:
+    """What an empty ledger becomes, read from this recovery point on."""
+    read = log.read("predictions", 0, point.predictions), log.read("outcomes", 0, point.outcomes)
+    ledger = Ledger(f.settings.labels)
+    ledger.predictions_end, ledger.outcomes_end = point.predictions, point.outcomes
+    return rebuild.rebuild(ledger, log.positions[0] if position is None else position, point, 1, *read)
+
+
+@pytest.mark.parametrize(("examples", "labels"), [(0, -1), (0, 1), (-1, 0), (1, 0)])
+def test_a_position_that_is_not_that_of_the_newest_outcomes_is_told(examples: int, labels: int) -> None:
+    """Whichever input's offset somebody has moved, and wherever to."""
+    f = Feeder()
+    log = kept(f, [f.example("a", 1), f.example("b", 1), f.label("a", 2), f.label("b", 3)])
+    moved = log.positions[0]._replace(examples=2 + examples, labels=2 + labels)
+
+    with pytest.raises(
+        OtherPosition, match=rf"ends at Inputs\(examples=2, labels=2\).*are {moved[0]} and {moved[1]};"
+    ):
+        rebuilt_from(log, f, RecoveryPoint(0, 0, 0), moved)
+
+
+def test_a_position_that_an_earlier_step_ended_at_is_told_as_one() -> None:
+    """It may have been torn off the newest outcomes; one that no step ended at was set by somebody."""
+    f = Feeder()
+    log = kept(f, [f.example("a", 1), f.label("a", 1)], [f.label("b", 1)], [f.example("b", 2)])
+
+    for position, passed in (((1, 1), True), ((1, 2), True), ((2, 1), False), ((0, 0), True)):
+        with pytest.raises(OtherPosition) as told:
+            rebuilt_from(log, f, RecoveryPoint(0, 0, 0), Position(*position))
+        assert told.value.passed is passed, position
+
+
+def test_a_rebuilt_ledger_names_a_recovery_point_that_finds_the_same_again() -> None:
+    """Else the rebuild after the next would miss a decision, and a label would be applied a second time."""
+    f = Feeder(labels={"remember": 1})
+    # One outcomes record tells that a waits and b is labelled; nothing but a reaches back to it in the end.
+    first_step = [f.label("b", 1), f.example("a", 2), f.example("b", 2)]
+    log = kept(f, first_step, [f.example("c", 3), f.label("c", 3)])
+
+    first = rebuilt_from(log, f, RecoveryPoint(0, 0, 0))
+    second = rebuilt_from(log, f, first.recovery_point())
+
+    assert (list(first.waiting), list(first.remembered)) == (["a"], ["c"])
+    assert first.recovery_point() == RecoveryPoint(0, 0, 0)
+    assert ledger_of(second) == ledger_of(first)
 
 
 @given(st.lists(st.integers(0, 20_000) | st.integers(0, 1 << 62)), st.lists(st.integers(0, 20_000)))

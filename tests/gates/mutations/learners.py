@@ -1,22 +1,8 @@
-"""Are the learners' tests any good? Break each learner in ten or so small ways, and see which test notices.
+"""Ways to break each learner, and which tests must notice."""
 
-    python -m tests.gates.mutations [KIND ...] [--table FILE]
+from collections.abc import Mapping, Sequence
 
-Each mutation is one replacement in a copy of the source, in a temporary folder; then the learners' tests run
-until one fails. A mutation that none notices is printed as SURVIVED and the exit code is 1. Takes minutes.
-"""
-
-import argparse
-import os
-import shutil
-import sys
-import tempfile
-import time
-from collections.abc import Iterator, Mapping, Sequence
-from pathlib import Path
-from typing import NamedTuple
-
-from tests.support.project import ROOT, SOURCE, python_path
+from tests.gates.mutations.mutation import Mutation, Selected
 
 LEARNERS = "service/mistakebound/core/learners/"
 LINEAR = "service/mistakebound/core/linear/linear.py"
@@ -29,15 +15,6 @@ TESTS = (
     "learners/test_figures.py",
 )
 """In the order in which they run."""
-
-
-class Mutation(NamedTuple):
-    """Replace the first `old` in a file's code by `new`."""
-
-    what: str
-    file: str
-    old: str
-    new: str
 
 
 def _sign(
@@ -419,124 +396,13 @@ _WORDS = {
 }
 """Which tests of test_bounds.py are about a kind; without an entry, those that have its first word."""
 
-
-def main() -> int:
-    """Run the mutations asked for; 1 where one survived."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("kinds", nargs="*", metavar="KIND", help=f"of {', '.join(MUTATIONS)}; default all")
-    parser.add_argument("--table", type=Path, help="also write the table there")
-    asked = parser.parse_args()
-    unknown = sorted(set(asked.kinds) - set(MUTATIONS))
-    if unknown:
-        parser.error(f"{', '.join(unknown)}: no such kind")
-    lines: list[str] = []
-    with tempfile.TemporaryDirectory() as folder:
-        copy = Path(folder)
-        for part in ("service", "tests", "pyproject.toml"):
-            source = ROOT / part
-            if source.is_dir():
-                shutil.copytree(source, copy / part, ignore=shutil.ignore_patterns("__pycache__"))
-            else:
-                shutil.copy(source, copy / part)
-        for kind in asked.kinds or MUTATIONS:
-            for line in _kind(copy, kind):
-                lines.append(line)
-                print(line, flush=True)
-    survived = sum("SURVIVED" in line for line in lines)
-    lines.append(f"{len(lines) - survived} of {len(lines)} mutations were noticed.")
-    print(lines[-1])
-    if asked.table is not None:
-        asked.table.write_text("\n".join(lines) + "\n")
-    return 1 if survived else 0
+_CHOSEN = {
+    "learners/test_textbook.py": "({words}) or not textbook_does",
+    "learners/test_figures.py": "published or trace or known",
+}
 
 
-def _kind(copy: Path, kind: str) -> Iterator[str]:
-    broken, by = _noticed(copy, kind)
-    if broken:
-        yield f"{kind:28} {'(no mutation)':36} fails already: {by}: SURVIVED"
-        return
-    for one in MUTATIONS[kind]:
-        target = copy / one.file
-        text = target.read_text()
-        code = text.index('"""', 3)  # behind the module's docstring, which may say the same
-        if one.old not in text[code:]:
-            yield f"{kind:28} {one.what:36} SURVIVED: {one.file} holds no {one.old!r} any more"
-            continue
-        target.write_text(text[:code] + text[code:].replace(one.old, one.new, 1))
-        began = time.monotonic()
-        noticed, by = _noticed(copy, kind)
-        target.write_text(text)
-        seconds = time.monotonic() - began
-        yield f"{kind:28} {one.what:36} {by if noticed else 'SURVIVED'} ({seconds:.0f} s)"
-
-
-def _noticed(copy: Path, kind: str) -> tuple[bool, str]:
-    """Whether a test failed, and which; in a child of its own, where the heavy libraries are there already."""
-    told, tell = os.pipe()
-    child = os.fork()
-    if child == 0:
-        found = "the child broke"
-        try:
-            os.close(told)
-            os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
-            os.dup2(1, 2)
-            found = _first_failure(copy, kind)
-        except BaseException as error:
-            found = f"the child broke: {error!r}"
-            raise
-        finally:
-            os.write(tell, found.encode())
-            os._exit(0)
-    os.close(tell)
-    with os.fdopen(told, "rb") as pipe:
-        by = pipe.read().decode()
-    os.waitpid(child, 0)
-    return bool(by), by
-
-
-def _first_failure(copy: Path, kind: str) -> str:
-    """The first test that fails, by name; empty for none."""
-    os.chdir(copy)
-    ours = {ROOT, SOURCE}
-    elsewhere = [path for path in sys.path if Path(path or ".").resolve() not in ours]
-    sys.path[:] = [*python_path(copy).split(os.pathsep), *elsewhere]
-    for name in [name for name in sys.modules if name.partition(".")[0] in ("tests", "mistakebound")]:
-        del sys.modules[name]
-    os.environ["PYTHONDONTWRITEBYTECODE"] = "1"
-    sys.dont_write_bytecode = True
-
-    class First:
-        name = ""
-
-        def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-            if report.failed and not self.name:
-                self.name = report.nodeid.rpartition("/")[2]
-
-        def pytest_collectreport(self, report: pytest.CollectReport) -> None:
-            if report.failed and not self.name:
-                self.name = f"{report.nodeid}: cannot be collected"
-
-    first = First()
+def tests_of(kind: str) -> Sequence[Selected]:
+    """The tests that are about a kind, in the order in which they run."""
     words = _WORDS.get(kind, kind.partition("-")[0])
-    for file in TESTS:
-        path = copy / "tests" / "core" / file
-        if path.exists() and not first.name:
-            chosen = {
-                "learners/test_textbook.py": f"({words}) or not textbook_does",
-                "learners/test_figures.py": "published or trace or known",
-            }
-            select = ["-k", chosen.get(file, words)]
-            pytest.main(["--long", "-x", "-q", "-p", "no:cacheprovider", *select, str(path)], plugins=[first])
-    return first.name
-
-
-if __name__ == "__main__":
-    import numpy as np  # noqa: F401 - loaded once, for all children
-    import pytest
-    import river.datasets  # noqa: F401
-    import scipy.optimize  # noqa: F401
-    import sklearn.linear_model  # noqa: F401
-
-    sys.exit(main())
+    return [Selected(f"core/{file}", _CHOSEN.get(file, "{words}").format(words=words)) for file in TESTS]
