@@ -25,6 +25,7 @@ VERBS: dict[str, str] = {
     "demo": "mistakebound.commands.demo.demo:demo",
     "run": "mistakebound.commands.run:run",
     "replay": "mistakebound.commands.replay.replay:replay",
+    "compare": "mistakebound.commands.compare.compare:compare",
     "status": "mistakebound.commands.status:status",
     "audit": "mistakebound.commands.audit.audit:audit",
     "send": "mistakebound.commands.send:send",

@@ -57,6 +57,9 @@ def replay(
         list[str] | None,
         Option("--expect", metavar="EXPR", help="Such as 'mistakes <= 200'; exit 3 if not; repeatable."),
     ] = None,
+    judged: Annotated[
+        str | None, Option("--judged", metavar="FILE", help="Write each judged prediction, for compare.")
+    ] = None,
     max_invalid: MaxInvalid = None,
     compare: Annotated[
         bool, Option("--compare", help="Also print how other rules do on the same data; two classes only.")
@@ -81,6 +84,7 @@ def replay(
     from mistakebound.commands.render_report import render_report
     from mistakebound.commands.replay import fit_scale as scale
     from mistakebound.commands.replay.expectations import Expectation
+    from mistakebound.commands.replay.judged_file import open_judged
     from mistakebound.commands.replay.render import render_comparison, render_passes
     from mistakebound.commands.replay.replay_file import Wanted, replay_file
     from mistakebound.commands.unusable import reasons_against
@@ -98,7 +102,10 @@ def replay(
         if fit_scale:
             scale.print_scale(data, settings, max_invalid)
             return
-        found, comparison = replay_file(data, settings, wanted, watching, afresh=afresh, compare=comparing)
+        with open_judged(judged) as written:
+            found, comparison = replay_file(
+                data, settings, wanted, watching, afresh=afresh, compare=comparing, written=written
+            )
     recording = isinstance(data, RecordingFile)
     advice = None if isinstance(data, RecordingFile) else data.advice()
     if not quiet:

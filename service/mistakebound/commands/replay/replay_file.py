@@ -8,6 +8,7 @@ from mistakebound.commands.data_files import Data
 from mistakebound.commands.errors import CommandError
 from mistakebound.commands.output import print_message
 from mistakebound.commands.recordings import RecordingFile
+from mistakebound.commands.replay.judged_file import JudgedFile
 from mistakebound.config.checks import require_learner
 from mistakebound.core.messages.inputs import declared
 from mistakebound.core.model.model import Model
@@ -49,10 +50,12 @@ def replay_file(
     *,
     afresh: bool = False,
     compare: bool = False,
+    written: JudgedFile | None = None,
 ) -> tuple[Report, comparators.Comparison | None]:
     """Learn from a file's data as the worker would, and `compare` with other rules where there are two classes.
 
-    A recording is repeated as recorded, or run `afresh`; stderr says which. Of several passes, the first is compared.
+    A recording is repeated as recorded, or run `afresh`; stderr says which. Of several passes, the first is compared,
+    and `written` is shown its steps.
     Raises CommandError, ConfigurationError, RecordingError, NotAsRecorded.
     """
     if wanted.seed is not None and not wanted.shuffle:
@@ -66,11 +69,11 @@ def replay_file(
         require_learner(plan.settings, header.partitions)
         print_message(_tell(plan))
         applied = _applied(plan.settings, compare=compare)
+        seen = _seen(plan.settings, applied, written)
 
         def see(step: Step) -> None:
             rejections.see(step)
-            if applied is not None:
-                applied.see(step)
+            seen(step)
 
         state = carry_out(recorded, plan, progress, see)
         if plan.afresh is None and recorded.left:
@@ -88,7 +91,7 @@ def replay_file(
             most=wanted.epochs,
             seed=(wanted.seed or 0) if wanted.shuffle else None,
             progress=progress,
-            taken=None if applied is None else applied.see,
+            taken=_seen(settings, applied, written),
         )
         report = report_of(done.state, done.rejected)
         if wanted.epochs > 1 or wanted.shuffle:
@@ -102,6 +105,19 @@ def replay_file(
 def _applied(settings: Settings, *, compare: bool) -> Applied | None:
     """What keeps the judged examples, where they will be compared: two classes only."""
     return Applied(Model(settings, 1)) if compare and len(declared(settings.labels)) == 2 else None
+
+
+def _seen(settings: Settings, applied: Applied | None, written: JudgedFile | None) -> Callable[[Step], None]:
+    """Shows each step to those that were asked for."""
+    if written is not None:
+        written.begin(settings)
+    asked = [each.see for each in (applied, written) if each is not None]
+
+    def see(step: Step) -> None:
+        for each in asked:
+            each(step)
+
+    return see
 
 
 def _tell(plan: Plan) -> str:

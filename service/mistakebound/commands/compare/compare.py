@@ -1,0 +1,60 @@
+"""`compare`: which of two streams of predictions on the same ids is better, and on what evidence."""
+
+from typing import Annotated
+
+from typer import Argument, Option
+
+from mistakebound.commands.errors import CommandError
+from mistakebound.commands.options import Config, Json, LogUrl, Sets, read_log_settings
+
+
+def compare(
+    first: Annotated[
+        str | None,
+        Argument(
+            metavar="A", help="A prefix on the log ('' for none), a recording, or what replay --judged wrote."
+        ),
+    ] = None,
+    second: Annotated[str | None, Argument(metavar="B", help="Likewise.")] = None,
+    schema: Annotated[
+        bool, Option("--schema", help="Print the JSON Schema of --json instead, and compare nothing.")
+    ] = False,
+    config: Config = None,
+    sets: Sets = None,
+    log: LogUrl = None,
+    json: Json = False,
+) -> None:
+    """Pair the predictions of A and B by id, and say which made fewer mistakes and whether that can be chance.
+
+    Needs no worker and writes nothing. Evidence of 20 or more is reached by equally good streams with a probability
+    of at most 1/20, however often one looks.
+    """
+    from contextlib import ExitStack
+
+    from mistakebound.commands.compare.promotion import promotion
+    from mistakebound.commands.compare.render import render_comparison
+    from mistakebound.commands.compare.sides import must_differ, open_side
+    from mistakebound.commands.output import print_json
+    from mistakebound.core.comparison import comparison
+    from mistakebound.exit_codes import ExitCode
+
+    if schema:
+        print_json(comparison.schema())
+        return
+    if first is None or second is None:
+        raise CommandError("compare takes two: prefixes on the log, recordings, or files of replay --judged")
+    settings = read_log_settings(config, sets, log)
+    must_differ(first, second)
+    with ExitStack() as held:
+        one = held.enter_context(open_side(first, settings, second))
+        two = held.enter_context(open_side(second, settings, first))
+        learners = one.learner, two.learner
+        try:
+            found = comparison.compare((first, second), learners, one.judged, two.judged)
+        except comparison.NotComparable as error:
+            raise CommandError(str(error), ExitCode.CHECK_FAILED) from None
+    found = promotion(found, one, two, settings)
+    if json:
+        print_json(found.as_dict())
+    else:
+        print(render_comparison(found))
