@@ -162,3 +162,22 @@ def test_the_project_learns_from_its_late_labels(start: Start) -> None:
         grace = float(services()[name]["stop_grace_period"].removesuffix("s"))
         assert process.terminate(grace) == 0, process.last_words()
     assert list((worker.home / "checkpoints").glob("*.checkpoint"))
+
+
+def test_the_projects_challenger_is_compared_with_its_worker(start: Start) -> None:
+    """On the same inputs, and by the command that the page has."""
+    for name in ("topics", "challenger-topics"):
+        topics = start(name)
+        assert topics.ends(60) == 0, topics.last_words()
+    worker, challenger, producer = start("worker"), start("challenger"), start("producer")
+
+    def compared() -> bool:
+        asked = start("worker", *image_exec("ENTRYPOINT"), "compare", "demo.", "challenger.")
+        code = asked.ends(60)
+        assert code in (0, 3), asked.last_words()
+        return code == 0
+
+    until(compared, PATIENCE_S, "both have judged the same ids", challenger)
+    for process, name in ((producer, "producer"), (challenger, "challenger"), (worker, "worker")):
+        grace = float(services()[name]["stop_grace_period"].removesuffix("s"))
+        assert process.terminate(grace) == 0, process.last_words()

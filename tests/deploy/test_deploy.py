@@ -18,6 +18,7 @@ from packaging.requirements import Requirement
 from mistakebound.commands.app import VERBS
 from mistakebound.config.checks import require_for_run
 from mistakebound.config.load import load
+from mistakebound.core.records import INPUTS, TOPICS
 from mistakebound.worker.http.server import parse_address
 from mistakebound.worker.process import DRAIN_S
 from tests.deploy.support import deployed
@@ -34,7 +35,7 @@ from tests.deploy.support.deployed import (
 from tests.deploy.support.panels import DASHBOARD
 
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-OURS = ("topics", "worker", "producer")
+OURS = ("topics", "worker", "challenger-topics", "challenger", "producer")
 LASTING = [name for name, service in services().items() if service["restart"] != "no"]
 MOST_BYTES = 200_000_000
 
@@ -218,7 +219,7 @@ def test_a_service_is_asked_how_it_is_or_ends_by_itself(name: str) -> None:
     """By a command, not by an open port; only what serves nothing is not asked."""
     check = services()[name]["healthcheck"]
 
-    if name in ("topics", "producer"):
+    if name in ("topics", "challenger-topics", "producer"):
         assert check == {"disable": True}
     else:
         assert check["test"][0] == "CMD"
@@ -239,10 +240,24 @@ def test_services_start_when_what_they_need_is_ready() -> None:
         "kafka": {},
         "topics": ready,
         "worker": both,
+        "challenger-topics": both,
+        "challenger": {**ready, "challenger-topics": "service_completed_successfully"},
         "producer": both,
         "prometheus": {},
         "grafana": {"prometheus": "service_healthy"},
     }
+
+
+def test_a_challenger_runs_only_where_it_is_asked_for_and_shares_the_inputs_alone() -> None:
+    """The worker's examples and labels; every other topic, and the group, are its own."""
+    ours, theirs = (load(None, (), None, environment_of(name)).settings for name in ("worker", "challenger"))
+    shared = [topic for topic in TOPICS if ours.topic_name(topic) == theirs.topic_name(topic)]
+
+    assert sorted(shared) == sorted(INPUTS)
+    assert ours.group != theirs.group
+    assert ours.learner.kind != theirs.learner.kind
+    for name in services():
+        assert ("profiles" in services()[name]) is name.startswith("challenger")
 
 
 def test_every_mount_has_a_source() -> None:

@@ -1,10 +1,7 @@
 """The worked stories do what they say: each is run in an empty folder, block by block, and prints what is printed."""
 
-import os
-import re
 import signal
 import subprocess
-import sys
 import time
 from pathlib import Path
 
@@ -12,9 +9,9 @@ import pytest
 
 from tests.commands.support.command_line import ENVIRON, start
 from tests.deploy.support.pages import DEPLOY, fenced, section
+from tests.deploy.support.worked import PATIENCE_S, alike, output
 
 STORIES = ("Fraud", "Spam", "Churn")
-PATIENCE_S = 60.0
 RUN = "mistakebound run\n"
 STATUS = "mistakebound status\n"
 
@@ -48,27 +45,3 @@ def test_a_story_prints_what_it_says(story: str, tmp_path: Path, monkeypatch: py
         for worker in workers:
             worker.kill()
             worker.communicate()
-
-
-def output(commands: str) -> str:
-    """What the shell prints for a block, which must succeed."""
-    path = os.pathsep.join((str(Path(sys.executable).parent), ENVIRON["PATH"]))
-    done = subprocess.run(
-        ["bash", "-euo", "pipefail", "-c", commands],
-        env={**ENVIRON, "PATH": path},
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=PATIENCE_S,
-    )
-    assert done.returncode == 0, done.stderr
-    return done.stdout
-
-
-def alike(found: str, wanted: str | None) -> bool:
-    """But for the time of day, which is when the record was made."""
-    return wanted is None or now_is_any_time(found) == now_is_any_time(wanted)
-
-
-def now_is_any_time(text: str) -> str:
-    return re.sub(r'"at":\d+', '"at":0', text)
