@@ -9,7 +9,6 @@ from mistakebound.core.faults import BadLog, BadSnapshot
 from mistakebound.core.ledger.ledger import Ledger
 from mistakebound.core.ledger.rebuild import rebuild
 from mistakebound.core.messages.schema import RecoveryPoint, read_recovery_point
-from mistakebound.core.messages.tallies import zero
 from mistakebound.core.model.model import Model
 from mistakebound.core.records import Position
 from mistakebound.log.newest import newest_record
@@ -90,7 +89,7 @@ def _rebuild_ledger(
         ledger = thaw(frozen.ledger, settings.labels)
         recovery_point = RecoveryPoint(*start_of(position, frozen), recovery_point.source)
         if frozen.epoch != model.epoch:
-            ledger.tallies.epoch = zero()
+            ledger.tallies.begin_epoch()
     else:
         ledger = Ledger(settings.labels)
         ledger.predictions_end, ledger.outcomes_end = recovery_point.predictions, recovery_point.outcomes

@@ -10,6 +10,7 @@ from typing import Any
 
 import msgspec
 import pytest
+from msgspec import UNSET
 from structlog.testing import capture_logs
 
 from mistakebound.core.checkpoint_content import (
@@ -52,7 +53,14 @@ def test_random_histories_are_clean() -> None:
 class Made:
     """A log of some work, and the worker's state after it."""
 
-    def __init__(self, case: Case | None = None, sabotage: Callable[[Feeder], None] | None = None) -> None:
+    def __init__(
+        self,
+        case: Case | None = None,
+        sabotage: Callable[[Feeder], None] | None = None,
+        of_earlier_version: int = 0,
+    ) -> None:
+        """`of_earlier_version`: so many of the first portions were worked off by one that counted less."""
+        self._earlier = of_earlier_version
         sections: dict[str, Any] = {"learner": {"kind": "averaged-perceptron"}}
         if case is not None:
             sections = case.settings.model_dump(include={"learner", "features", "labels"})
@@ -112,8 +120,14 @@ class Made:
     def _feed(self, portion: list[Record]) -> None:
         for record in portion:
             self.log.records[record.topic, record.partition].append(record)
+        earlier, self._earlier = self._earlier > 0, self._earlier - 1
         for output in self.feeder.feed(*portion, max_records=5).outputs:
             self._keep(output.topic, output.partition, output.value, output.key, output.headers)
+            if earlier and output.topic == "outcomes":
+                self.log.rewrite("outcomes", output.partition, -1, _without_confusion)
+        for ledger in self.feeder.state.ledgers.values() if earlier else ():
+            tallies = ledger.tallies
+            tallies.life.confusion = tallies.epoch.confusion = tallies.last_label = UNSET
 
     def _keep(self, topic: Any, p: int, value: Any, key: Any = None, headers: Any = ()) -> None:
         records = self.log.records[topic, p]
@@ -132,6 +146,12 @@ class Made:
             {p: freeze(ledger) for p, ledger in state.ledgers.items()},
         )
         return decode_checkpoint(encode_checkpoint(frozen))
+
+
+def _without_confusion(value: Any) -> None:
+    tallies = value["tallies"]
+    tallies.pop("last_label", None)
+    del tallies["life"]["confusion"], tallies["epoch"]["confusion"]
 
 
 @EVERY_CASE
@@ -615,7 +635,7 @@ def test_what_an_earlier_version_wrote_is_no_difference(made: Made) -> None:
     """It knew fewer counts, and no digest of a dead letter's detail, whose words were others."""
     for p in range(PARTITIONS):
         for place in range(len(made.log.records["outcomes", p])):
-            made.log.rewrite("outcomes", p, place, _without_applied_late)
+            made.log.rewrite("outcomes", p, place, _without_later_counts)
     _dead_letter(lambda headers: headers.pop("mistakebound.detail-sha256"))(made.log)
     _dead_letter(lambda headers: headers.update({"mistakebound.detail": b"as it was said then"}))(made.log)
     found = made.log.audit()
@@ -623,8 +643,19 @@ def test_what_an_earlier_version_wrote_is_no_difference(made: Made) -> None:
     assert found.notes["dead letters' details of an earlier version were taken on trust"] == 1
 
 
-def _without_applied_late(value: Any) -> None:
-    for tally in value.get("tallies", {}).values():
+def test_counts_by_actual_and_predicted_begin_where_a_version_wrote_them() -> None:
+    """Before that they are unknown, and what came before is in none of them."""
+    made = Made(of_earlier_version=10)
+    found = made.log.audit(made.checkpoint())
+    assert found.first == []
+    assert found.notes["steps of an earlier version, which did not count by (actual, predicted)"] > 10
+    tallies = made.feeder.state.ledgers[0].tallies
+    assert 0 < sum(map(sum, tallies.life.confusion.model.table)) < tallies.life.judged  # type: ignore[union-attr]
+
+
+def _without_later_counts(value: Any) -> None:
+    _without_confusion(value)
+    for tally in value["tallies"].values():
         del tally["labels"]["applied_late"]
 
 

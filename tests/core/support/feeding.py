@@ -5,7 +5,10 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import Any
 
+from msgspec import UNSET
+
 from mistakebound.core.messages.schema import Decision, Outcomes, read_outcomes
+from mistakebound.core.messages.tallies import Tally
 from mistakebound.core.records import Headers, Outgoing, Record, Topic
 from mistakebound.core.replay.replay import fresh
 from mistakebound.core.step.facts import StepFacts
@@ -139,6 +142,23 @@ class Feeder:
                 assert tally.labels["consumed"] == _ends(tally.labels) + len(ledger.parked)
                 assert tally.labels["applied"] == tally.examples["labelled"]
                 assert tally.judged == sum(tally.actual.values())
+                _balance_confusion(tally)
+
+
+def _balance_confusion(tally: Tally) -> None:
+    """Of all predictions counted by (actual, predicted), the mistakes are those that differ."""
+    confusion = tally.confusion
+    if confusion is UNSET:
+        assert not tally.judged
+        return
+    for rule, mistakes in ((confusion.model, tally.mistakes), (confusion.majority, None)):
+        if confusion.tabled:
+            labels, correct = sum(map(sum, rule.table)), sum(row[n] for n, row in enumerate(rule.table))
+        else:
+            labels, correct = sum(rule.predicted), sum(rule.correct)
+            assert labels == sum(confusion.actual)
+        assert labels <= tally.judged
+        assert mistakes in (None, labels - correct)
 
 
 def _ends(counts: dict[str, int]) -> int:

@@ -1,10 +1,13 @@
 """The tallies of one partition, counted again from decisions and labels."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import msgspec
+from msgspec import UNSET, UnsetType
 
+from mistakebound.core.audit.confusions import Confusions
+from mistakebound.core.audit.findings import Findings
 from mistakebound.core.messages.labels import spelled
 from mistakebound.core.messages.schema import Decision
 from mistakebound.core.messages.tallies import Tallies, Tally, zero
@@ -14,14 +17,33 @@ from mistakebound.settings import LabelValue
 class Counts:
     """Counts for life and for the epoch."""
 
-    def __init__(self, negative: LabelValue | None) -> None:
-        """`negative`: the second of two classes, which always-the-majority predicts first."""
+    def __init__(self, classes: Sequence[LabelValue]) -> None:
+        """`classes` as declared; empty where they are open."""
         self.life, self.epoch = zero(), zero()
-        self.negative = negative
+        self._classes = classes
+        self._of_life: Confusions | None = None
+        self._of_epoch: Confusions | None = None
+        self._last_label: str | UnsetType = UNSET
 
-    def begin_epoch(self, negative: LabelValue | None) -> None:
+    def begin_epoch(self, classes: Sequence[LabelValue]) -> None:
         """The epoch's counts start at zero."""
-        self.epoch, self.negative = zero(), negative
+        self.epoch, self._classes, self._of_epoch = zero(), classes, None
+
+    def begin_step(self) -> None:
+        """A partition step begins: from the first one on, its decisions count in every way."""
+        self._of_life, self._of_epoch = self._of_life or Confusions(), self._of_epoch or Confusions()
+
+    def end_step(self, recorded: Tallies, findings: Findings) -> None:
+        """An earlier version wrote no counts by (actual, predicted): they start at zero behind it."""
+        if (recorded.life.confusion, recorded.epoch.confusion, recorded.last_label) == (UNSET, UNSET, UNSET):
+            self._of_life = self._of_epoch = None
+            self._last_label = UNSET
+            findings.note("steps of an earlier version, which did not count by (actual, predicted)")
+
+    @property
+    def _first(self) -> str | None:
+        """Of two classes the negative one, which is predicted before there is a label."""
+        return spelled(self._classes[1]) if len(self._classes) == 2 else None
 
     def consumed(self, topic: str) -> None:
         """A record was taken from an input."""
@@ -38,18 +60,26 @@ class Counts:
                 of = tally.examples if decision.label_offset is None else tally.labels
                 of[decision.outcome] += 1
 
-    def judged(self, label: LabelValue, *, mistaken: bool, of_epoch: bool, waiting: int) -> None:
+    def judged(
+        self, label: LabelValue, predicted: LabelValue | None, *, of_epoch: bool, waiting: int
+    ) -> None:
         """A label was applied, late or not. `waiting`: its own example included; `of_epoch`: predicted in this epoch."""
-        name = spelled(label)
-        for tally in (self.life, self.epoch):
-            tally.majority_mistakes += self._favourite(tally) != name
+        name, said = spelled(label), None if predicted is None else spelled(predicted)
+        before = self._first if self._last_label is UNSET else self._last_label
+        for tally, confusions in ((self.life, self._of_life), (self.epoch, self._of_epoch)):
+            favourite = self._favourite(tally)
+            if of_epoch or tally is self.life:
+                tally.mistakes += predicted != label
+                assert confusions is not None
+                confusions.judged(name, said, favourite, before, classes_open=not self._classes)
+            tally.majority_mistakes += favourite != name
             tally.actual[name] = tally.actual.get(name, 0) + 1
-            tally.mistakes += mistaken and (of_epoch or tally is self.life)
             tally.outstanding = max(tally.outstanding, waiting)
+        self._last_label = name
 
     def _favourite(self, tally: Tally) -> str | None:
         """The most frequent class so far; of equally frequent ones the negative one, or else the first by name."""
-        negative = None if self.negative is None else spelled(self.negative)
+        negative = self._first
         best = max(tally.actual.values(), default=0)
         tied = sorted(name for name, count in tally.actual.items() if count == best)
         return negative if negative in tied or not tied else tied[0]
@@ -61,7 +91,9 @@ class Counts:
 
     def differences(self, recorded: Tallies) -> dict[str, tuple[Any, Any]]:
         """Path -> (recorded, counted) where they differ."""
-        mine = dict(_flat("", msgspec.to_builtins(Tallies(self.life, self.epoch))))
+        for tally, confusions in ((self.life, self._of_life), (self.epoch, self._of_epoch)):
+            tally.confusion = UNSET if confusions is None else confusions.made()
+        mine = dict(_flat("", msgspec.to_builtins(Tallies(self.life, self.epoch, self._last_label))))
         theirs = dict(_flat("", msgspec.to_builtins(recorded)))
         return {
             path: (theirs.get(path), mine.get(path))

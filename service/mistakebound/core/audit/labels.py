@@ -154,7 +154,7 @@ class Labels:
         """Count the label, resolve the id, and learn if that is due."""
         mistaken = entry.predicted != label
         waiting, of_epoch = len(self.ledger.waiting), entry.epoch == self._model.epoch
-        self.counts.judged(label, mistaken=mistaken, of_epoch=of_epoch, waiting=waiting)
+        self.counts.judged(label, entry.predicted, of_epoch=of_epoch, waiting=waiting)
         self.ledger.resolve(entry.id, label)
         self._learned(entry, label, mistaken=mistaken, late=late)
 

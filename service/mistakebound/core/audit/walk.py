@@ -89,6 +89,7 @@ class Walk:
             text = f"it began with update {updates} of partition {q}, but {replica.model.updates[q]} are there (the version goes back behind outcomes-{p} offset {self._last_offset}, or updates are missing)"
             self._findings.check("step versions", where, there, text)
         self._wind(step, where)
+        self.counts.begin_step()
         self.ledger.here = step.first_offset
         self.labels.begin(step)
         self.examples.begin_step(step)
@@ -115,7 +116,7 @@ class Walk:
         settings = settings_of(self._epochs[number], self._messages)
         old, self._replica = self._replica, Replica(self._source, settings, number, self._epochs)
         if old is None:
-            self.ledger, self.counts = ReferenceLedger(settings.labels), Counts(None)
+            self.ledger, self.counts = ReferenceLedger(settings.labels), Counts(())
         else:
             self.labels.unexplained(None, step.last_offset)
         self._pass_epochs(0 if old is None else old.number, number)
@@ -133,8 +134,7 @@ class Walk:
             if after < number <= last:
                 settings = settings_of(self._epochs[number], self._messages)
                 self.ledger.rule(settings.labels)
-                classes = declared(settings.labels)
-                self.counts.begin_epoch(classes[1] if len(classes) == 2 else None)
+                self.counts.begin_epoch(declared(settings.labels))
                 self._look_at_ledgers(number, self._last_offset)
 
     def _look_at_ledgers(self, epoch: int, last_offset: int) -> None:
@@ -196,6 +196,7 @@ class Walk:
 
     def _end(self, step: RecordedStep) -> None:
         where = f"outcomes-{self._partition} offset {step.last_offset}"
+        self.counts.end_step(step.tallies, self._findings)
         differences = self.counts.differences(step.tallies)
         text = "; ".join(f"{name} is {one}, should be {two}" for name, (one, two) in differences.items())
         known = not differences or differences == self._known_differences

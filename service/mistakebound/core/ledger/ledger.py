@@ -174,7 +174,7 @@ class Ledger:
 
     def begin(self) -> None:
         """A step begins: what follows can be rolled back."""
-        tallies = Tallies(self.tallies.life.copy(), self.tallies.epoch.copy())
+        tallies = self.tallies.copy()
         self._scalars.begin()
         self._scalars.note(
             (self.stream_time, self.resolutions, tallies, self.examples_next, self.labels_next)

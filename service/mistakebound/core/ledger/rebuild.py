@@ -28,7 +28,6 @@ from mistakebound.core.messages.schema import (
     read_prediction,
     read_source,
 )
-from mistakebound.core.messages.tallies import zero
 from mistakebound.core.records import Position, Record
 
 NEAR, NEAR_MS = 256, 1_000
@@ -61,7 +60,7 @@ def rebuild(
             raise BadLog(f"the newest outcomes record has no time or no tallies; {_ONLY}")
         ledger.stream_time, ledger.tallies = last.at, last.tallies
         if last.model.epoch != epoch:
-            ledger.tallies.epoch = zero()
+            ledger.tallies.begin_epoch()
     elif not decided.passed:
         raise OtherPosition(
             "no outcomes record reaches to the group's offsets: `outcomes` was deleted, or made anew; restore "

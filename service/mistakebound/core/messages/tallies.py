@@ -3,7 +3,9 @@
 from copy import copy
 from typing import Literal, get_args
 
-from msgspec import Struct
+from msgspec import UNSET, Struct, UnsetType
+
+from mistakebound.core.messages.confusion import Confusion
 
 ExampleOutcome = Literal["labelled", "expired", "evicted", "duplicate", "invalid"]
 LabelOutcome = Literal["applied", "applied_late", "duplicate", "conflict", "expired", "unmatched", "invalid"]
@@ -24,6 +26,8 @@ class Tally(Struct):
     """Labels applied, by class, spelled as JSON."""
     outstanding: int = 0
     """Most examples waiting in the partition when a label was applied, the labelled one included."""
+    confusion: Confusion | UnsetType = UNSET
+    """Absent until a version that writes it has judged here."""
 
     def __post_init__(self) -> None:
         self.labels.setdefault("applied_late", 0)  # earlier versions did not write it
@@ -41,6 +45,8 @@ class Tally(Struct):
         """An independent copy."""
         twin = copy(self)
         twin.examples, twin.labels, twin.actual = dict(self.examples), dict(self.labels), dict(self.actual)
+        if self.confusion is not UNSET:
+            twin.confusion = self.confusion.copy()
         return twin
 
 
@@ -49,6 +55,16 @@ class Tallies(Struct):
 
     life: Tally
     epoch: Tally
+    last_label: str | UnsetType = UNSET
+    """Class of the newest label applied, spelled as in tables; absent where `confusion` is, and before the first label."""
+
+    def copy(self) -> "Tallies":
+        """An independent copy."""
+        return Tallies(self.life.copy(), self.epoch.copy(), self.last_label)
+
+    def begin_epoch(self) -> None:
+        """What is counted for the epoch starts at zero."""
+        self.epoch = zero()
 
 
 def zero() -> Tally:

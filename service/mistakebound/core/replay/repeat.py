@@ -19,7 +19,7 @@ from mistakebound.core.learners import KINDS
 from mistakebound.core.learners.requirements import unmet
 from mistakebound.core.ledger.ledger import Ledger
 from mistakebound.core.messages.schema import Decision, Epoch, Update, Version, encode, read_update
-from mistakebound.core.messages.tallies import Tallies, Tally, zero
+from mistakebound.core.messages.tallies import Tally
 from mistakebound.core.model.fold import Fold
 from mistakebound.core.model.model import Model
 from mistakebound.core.records import INPUTS, Record, Topic, Transaction
@@ -108,7 +108,8 @@ def _under(rules: LabelSettings, before: Ledger | None) -> Ledger:
         for entry in before.remembered.values():
             ledger.remember(entry.id, entry.label, entry.outcomes_floor)
         ledger.restore(before.waiting.values(), before.parked.values())
-        ledger.stream_time, ledger.tallies = before.stream_time, Tallies(before.tallies.life, zero())
+        ledger.stream_time, ledger.tallies = before.stream_time, before.tallies
+        ledger.tallies.begin_epoch()
         ledger.examples_next, ledger.labels_next = before.examples_next, before.labels_next
     return ledger
 

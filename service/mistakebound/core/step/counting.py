@@ -5,12 +5,16 @@ records of the same partition step depend on is kept up at once: the classes see
 """
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import cast
 
+from msgspec import UNSET
+
+from mistakebound.core.messages.confusion import Confusion
 from mistakebound.core.messages.labels import spelled
 from mistakebound.core.messages.schema import Decision
-from mistakebound.core.messages.tallies import ExampleOutcome, LabelOutcome, Tallies
+from mistakebound.core.messages.tallies import ExampleOutcome, LabelOutcome, Tallies, Tally
+from mistakebound.core.step.confusions import Judged, add, counted
 from mistakebound.core.step.facts import StepFacts
 from mistakebound.settings import LabelValue
 
@@ -18,11 +22,16 @@ from mistakebound.settings import LabelValue
 class Counting:
     """One partition step's counts. The tallies are complete only after `close`."""
 
-    def __init__(self, tallies: Tallies, facts: StepFacts, negative: LabelValue | None) -> None:
-        """`negative`: the second of two classes, which always-the-majority predicts first."""
+    def __init__(self, tallies: Tallies, facts: StepFacts, classes: Sequence[LabelValue]) -> None:
+        """`classes` as declared; empty where they are open. Always-the-majority predicts the second of two first."""
+        negative = classes[1] if len(classes) == 2 else None
+        self._open = not classes
         self._tallies, self._facts = tallies, facts
         self._life = Majority(tallies.life.actual, negative)
         self._epoch = Majority(tallies.epoch.actual, negative)
+        self._last: str | None = _name(negative) if tallies.last_label is UNSET else tallies.last_label
+        self._judged: list[Judged] = []
+        self._of_epoch: list[Judged] = []
         self._outstanding = 0
         self._updates = 0
 
@@ -33,7 +42,12 @@ class Counting:
 
         `of_epoch`: it was made in the present epoch. `outstanding`: examples waiting, this one included.
         """
-        name, mistaken = spelled(label), predicted != label
+        name, said, mistaken = spelled(label), _name(predicted), predicted != label
+        differs = name != self._last
+        self._judged.append((name, said, self._life.name, differs))
+        if of_epoch:
+            self._of_epoch.append((name, said, self._epoch.name, differs))
+        self._last = name
         self._life.see(name)
         self._epoch.see(name)
         if outstanding > self._outstanding:  # noqa: PLR1730 - `max` would be a call for each label
@@ -41,9 +55,6 @@ class Counting:
         if mistaken:
             self._tallies.life.mistakes += 1
             self._tallies.epoch.mistakes += of_epoch
-            self._facts.mistakes[name] += 1
-        if predicted is not None:
-            self._facts.evaluations[name, spelled(predicted)] += 1
         return mistaken
 
     def updated(self, *, demoted: bool) -> None:
@@ -63,6 +74,7 @@ class Counting:
                 tally.examples[outcome] += count
             for outcome, count in of_labels.items():
                 tally.labels[outcome] += count
+        self._close_confusion()
         facts = self._facts
         facts.baseline_mistakes += self._life.mistakes
         facts.consumed["examples"] += of_examples.pop("consumed")
@@ -71,6 +83,34 @@ class Counting:
             facts.examples[cast(ExampleOutcome, outcome)] += count
         for outcome, count in of_labels.items():
             facts.labels[cast(LabelOutcome, outcome)] += count
+
+    def _close_confusion(self) -> None:
+        """Count what was judged by (actual, predicted)."""
+        life, epoch = _confusion(self._tallies.life), _confusion(self._tallies.epoch)
+        if not self._judged:
+            return
+        if self._last is not None:
+            self._tallies.last_label = self._last
+        facts, judged = self._facts, counted(life, self._judged)
+        add(life, judged, classes_open=self._open)
+        add(epoch, counted(epoch, self._of_epoch), classes_open=self._open)
+        for (actual, predicted, _, _), times in judged:
+            if predicted is not None:
+                facts.evaluations[actual, predicted] += times
+            if actual != predicted:
+                facts.mistakes[actual] += times
+
+
+def _confusion(tally: Tally) -> Confusion:
+    """The tally's, begun where it has none."""
+    found = tally.confusion
+    if found is UNSET:
+        found = tally.confusion = Confusion()
+    return found
+
+
+def _name(label: LabelValue | None) -> str | None:
+    return None if label is None else spelled(label)
 
 
 def _outcomes(decisions: Iterable[Decision]) -> tuple[dict[str, int], dict[str, int]]:

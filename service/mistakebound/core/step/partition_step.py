@@ -55,7 +55,7 @@ class PartitionStep:
         self.bytes = 0
         """To be written so far, without small decisions, whose number the allowance limits."""
         self.ledger.begin()
-        self.counting = Counting(self.ledger.tallies, facts, self.negative)
+        self.counting = Counting(self.ledger.tallies, facts, state.model.classes)
         self.sizes = Sizes(state.model, state.limits)
         self.issued = state.settings.learner.delay_policy == "issued"
 

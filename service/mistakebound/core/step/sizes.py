@@ -3,6 +3,14 @@
 from dataclasses import dataclass
 
 from mistakebound.core.faults import BadRecord
+from mistakebound.core.messages.confusion import (
+    FOREIGN_BYTES,
+    MOST_FOREIGN,
+    MOST_HELD,
+    MOST_NAMED,
+    MOST_TABLED,
+    NAMES_BYTES,
+)
 from mistakebound.core.messages.dead_letters import record_bytes
 from mistakebound.core.messages.inputs import ID_BYTES
 from mistakebound.core.messages.schema import encode
@@ -57,7 +65,7 @@ class Sizes:
 
         `names`: bytes of their names as JSON; `records`: most in a step, each of which may be a run of its own.
         """
-        tallies = 2 * (names + (COUNT_BYTES + 2) * classes)
+        tallies = 2 * (names + (COUNT_BYTES + 2) * classes + _confusion_bytes(classes, names))
         size = record_bytes(None, None, ()) + SUMMARY_BYTES + self._version + 2 * records + tallies
         less = "raise max.message.bytes, send fewer or shorter classes, or lower batch.max_records"
         _check("with one more class the tallies", size, "outcomes", self._limits.outcomes, less)
@@ -68,6 +76,17 @@ class Sizes:
         less = "send fewer features, or raise max.message.bytes"
         _check("the label's own content", size, "outcomes", self._limits.outcomes, less)
         _check("the label's own content", size, "updates", self._limits.updates, less)
+
+
+def _confusion_bytes(classes: int, names: int) -> int:
+    """The most that counts by (actual, predicted) take, with the classes that no label had, and null."""
+    places = min(classes + MOST_FOREIGN, MOST_NAMED) + 1
+    count, frame = COUNT_BYTES + 2, 200
+    if places <= MOST_TABLED + 1:
+        numbers = 2 * places * places
+    else:
+        numbers = max(2 * (MOST_TABLED + 1) ** 2, 5 * places + 2 * 4 * MOST_HELD)
+    return min(names + FOREIGN_BYTES, NAMES_BYTES) + numbers * count + frame
 
 
 def _check(what: str, size: int, topic: str, largest: int, less: str) -> None:
