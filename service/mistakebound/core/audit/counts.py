@@ -103,7 +103,7 @@ class Counts:
 
 
 def _flat(path: str, value: Any) -> Iterator[tuple[str, Any]]:
-    if isinstance(value, dict):
+    if isinstance(value, dict) and value:
         for name, inner in value.items():
             yield from _flat(f"{path}.{name}" if path else name, inner)
     else:
