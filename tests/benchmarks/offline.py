@@ -129,7 +129,7 @@ def recovery(rows: int, rounds: int) -> str:
             ledger,
             position,
             read_recovery_point(position),
-            model.epoch,
+            {model.epoch: PERCEPTRON.labels.remember},
             logs["predictions"],
             logs["outcomes"],
         )

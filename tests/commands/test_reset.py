@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from mistakebound.core.messages.schema import Base, Epoch, Update, encode, read_outcomes, read_prediction
-from mistakebound.core.records import Transaction
+from mistakebound.core.records import Outgoing, Transaction
 from mistakebound.log import open_log
 from mistakebound.log.protocol import Log, Receipt, Refused, TransactionFailed
 from mistakebound.log.sqlite.session import SqliteSession
@@ -177,6 +177,31 @@ def test_remembered_ids_stay_remembered(settings: Settings) -> None:
             each for record in log.read("outcomes", 0, 0) for each in read_outcomes(record).decisions
         ]
         assert [each.outcome for each in decisions] == ["applied", "duplicate", "duplicate"]
+
+
+@pytest.mark.parametrize("checkpoints", [True, False])
+def test_what_was_forgotten_stays_so_where_more_is_remembered(
+    settings: Settings, tmp_path: Path, checkpoints: bool
+) -> None:
+    """The next epoch's worker reads older decisions again, and forgets as they were made under their own limit."""
+    url = str(tmp_path / "checkpoints") if checkpoints else ""
+    settings = altered(settings, checkpoint={"url": url}, labels={"max_delay": 1000, "remember": 1})
+    with opened(settings) as log:
+        waits = [example(0, {"a": 1}, 9)]  # and holds the recovery point below all that follows
+        log.append(waits + [one(n, 1, 10) for n in (1, 2, 3) for one in (_example, label)])
+        Run(log, settings)
+        more = altered(settings, labels={"max_delay": 1000, "remember": 3})
+        reset(log, more)
+        log.append([label(2, True, 12), label(3, True, 12)])
+        Run(log, more)
+        held = Run(log, more).held.state
+        assert list(held.ledgers[0].remembered) == ["i3"]
+        assert list(held.ledgers[0].parked) == ["i2"], "nobody knows its example any more"
+        audited(more)
+
+
+def _example(number: int, value: float, now: int) -> Outgoing:
+    return example(number, {"a": value}, now)
 
 
 @pytest.mark.parametrize("checkpoints", [True, False])

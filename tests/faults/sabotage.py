@@ -86,6 +86,12 @@ GUARDS: Mapping[str, Guard] = {
         'log.read("predictions", partition, log.high_watermark("predictions", partition))',
         KILLED,
     ),
+    "B1 each epoch forgets by its own limit": Guard(
+        "service/mistakebound/core/ledger/rebuild.py",
+        "        epochs.enter(part.model.epoch)\n",
+        "",
+        "faults/test_killed_after_reset.py",
+    ),
     "B2 the generation fences": Guard(
         "service/mistakebound/log/kafka/kafka_python/session.py",
         "        member = self._assignments.member\n",

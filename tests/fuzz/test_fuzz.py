@@ -122,7 +122,7 @@ EMPTY = {"examples": {}, "labels": {}}
 def test_an_outcomes_record_that_lacks_something_stops_the_rebuild(record: Record) -> None:
     """By name, not by a crash: tallies without a count, a decision without its id or its place."""
     with pytest.raises(BadLog, match="outcomes"):
-        rebuild(Ledger(LabelSettings()), Position(0, 0), RecoveryPoint(0, 0, 0), 1, [], [record])
+        rebuild(Ledger(LabelSettings()), Position(0, 0), RecoveryPoint(0, 0, 0), {1: 9}, [], [record])
 
 
 @pytest.mark.parametrize(

@@ -7,9 +7,10 @@ import structlog
 from mistakebound.core.checkpoint_content import Checkpoint, LedgerSnapshot, thaw
 from mistakebound.core.faults import BadLog, BadSnapshot
 from mistakebound.core.ledger.ledger import Ledger
+from mistakebound.core.ledger.limits import limits_of
 from mistakebound.core.ledger.rebuild import rebuild
 from mistakebound.core.messages.schema import RecoveryPoint, read_recovery_point
-from mistakebound.core.model.model import Model
+from mistakebound.core.model.fold import Fold
 from mistakebound.core.records import Position
 from mistakebound.log.newest import newest_record
 from mistakebound.log.protocol import Log, OffsetLost, Refused
@@ -56,24 +57,24 @@ def build_ledger(
     partition: int,
     position: Position,
     *,
-    model: Model,
+    fold: Fold,
     own: Frozen | None,
     lent: Frozen | None,
 ) -> Ledger:
-    return _rebuild_borrowed(log, settings, partition, position, lent, model) or _rebuild_ledger(
-        log, settings, partition, position, own, model
+    return _rebuild_borrowed(log, settings, partition, position, lent, fold) or _rebuild_ledger(
+        log, settings, partition, position, own, fold
     )
 
 
 def _rebuild_borrowed(
-    log: Log, settings: Settings, partition: int, position: Position, frozen: Frozen | None, model: Model
+    log: Log, settings: Settings, partition: int, position: Position, frozen: Frozen | None, fold: Fold
 ) -> Ledger | None:
     """The ledger from another slot's checkpoint; None without one, or if it does not fit the log."""
     if frozen is None:
         return None
     try:
-        ledger = _rebuild_ledger(log, settings, partition, position, frozen, model)
-        refuse_other_tally(log, model, partition, ledger.tallies.epoch.updates)
+        ledger = _rebuild_ledger(log, settings, partition, position, frozen, fold)
+        refuse_other_tally(log, fold.model, partition, ledger.tallies.epoch.updates)
     except (BadLog, BadSnapshot, OffsetLost) as error:
         _log.warning("borrowed_ledger_left", partition=partition, reason=str(error))
         return None
@@ -82,13 +83,13 @@ def _rebuild_borrowed(
 
 
 def _rebuild_ledger(
-    log: Log, settings: Settings, partition: int, position: Position, frozen: Frozen | None, model: Model
+    log: Log, settings: Settings, partition: int, position: Position, frozen: Frozen | None, fold: Fold
 ) -> Ledger:
     recovery_point = read_recovery_point(position)
     if frozen is not None:
         ledger = thaw(frozen.ledger, settings.labels)
         recovery_point = RecoveryPoint(*start_of(position, frozen), recovery_point.source)
-        if frozen.epoch != model.epoch:
+        if frozen.epoch != fold.model.epoch:
             ledger.tallies.begin_epoch()
     else:
         ledger = Ledger(settings.labels)
@@ -98,9 +99,10 @@ def _rebuild_ledger(
             ledger,
             position,
             recovery_point,
-            model.epoch,
+            limits_of(fold.epochs.values()),
             log.read("predictions", partition, recovery_point.predictions),
             log.read("outcomes", partition, recovery_point.outcomes),
+            0 if frozen is None else frozen.epoch,
         )
     except OffsetLost as error:
         raise OffsetLost(

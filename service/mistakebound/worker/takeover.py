@@ -209,7 +209,7 @@ def _take_over(
             ledgers[p] = held.state.ledgers[p]
         else:
             build = partial(
-                build_ledger, log, settings, p, model=fold.model, own=frozen.get(p), lent=borrowed.get(p)
+                build_ledger, log, settings, p, fold=fold, own=frozen.get(p), lent=borrowed.get(p)
             )
             since = positions[p].examples
             try:

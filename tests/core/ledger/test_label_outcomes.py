@@ -152,7 +152,14 @@ def rebuilt(f: Feeder, log: MemoryLog) -> dict[str, Any]:
     position = log.positions[0]
     point = read_recovery_point(position)
     reads = log.read("predictions", 0, 0), log.read("outcomes", 0, 0)
-    return ledger_of(rebuild(Ledger(f.settings.labels), position, replace_start(point), 1, *reads))
+    return ledger_of(
+        rebuild(Ledger(f.settings.labels), position, replace_start(point), limits(f.ledger), *reads)
+    )
+
+
+def limits(ledger: Ledger) -> dict[int, int]:
+    """Of the only epoch."""
+    return {1: ledger.remember_at_most}
 
 
 def replace_start(point: Any) -> Any:
@@ -190,7 +197,7 @@ def apply(decision: Decision) -> None:
     """Rebuild an empty ledger from one record with this decision."""
     value = encode(Outcomes(part=0, model=Version(1, [0]), decisions=[decision], inputs=Inputs(0, 0)))
     ledger, point = Ledger(feeder().settings.labels), RecoveryPoint(0, 0, 0)
-    rebuild(ledger, Position(0, 0), point, 1, [], [Record("outcomes", 0, 0, 0, None, value)])
+    rebuild(ledger, Position(0, 0), point, limits(ledger), [], [Record("outcomes", 0, 0, 0, None, value)])
 
 
 @pytest.mark.parametrize(

@@ -45,6 +45,14 @@ def test_a_restarted_worker_goes_on_as_one_that_never_stopped(random: Random) ->
         History(random).run()
 
 
+@given(st.randoms(use_true_random=False))
+@tried(60, suppress_health_check=list(HealthCheck))
+def test_each_epoch_forgets_by_its_own_limits(random: Random) -> None:
+    """Also when a restart reads back, from the log or an older epoch's checkpoint, what an older epoch had decided."""
+    with capture_logs():
+        History(random, epochs=4).run()
+
+
 @pytest.mark.long
 @pytest.mark.timeout(3600 if LONG else 300)
 def test_many_histories_rebuild_to_what_was_held() -> None:
@@ -54,7 +62,7 @@ def test_many_histories_rebuild_to_what_was_held() -> None:
     began, restarts, transactions = time.monotonic(), 0, 0
     reached: Counter[str] = Counter()
     for number in range(seed, seed + HISTORIES):
-        history = History(Random(number))
+        history = History(Random(number), epochs=1 + number % 4)
         try:
             with capture_logs():
                 history.run()
@@ -215,7 +223,7 @@ def test_a_rebuild_never_holds_more_than_what_waits_in_the_end() -> None:
 
     def rebuilt(ledger: Ledger) -> Ledger:
         read = (log.read("predictions", 0, point.predictions), log.read("outcomes", 0, point.outcomes))
-        return rebuild.rebuild(ledger, log.positions[0], point, 1, *read)
+        return rebuild.rebuild(ledger, log.positions[0], point, {1: ledger.remember_at_most}, *read)
 
     assert list(rebuilt(Ledger(f.settings.labels)).waiting) == ["0"]
     ledger = Ledger(LabelSettings(remember=1))
@@ -245,7 +253,7 @@ def test_a_prediction_that_no_outcomes_count_is_kept_for_its_example() -> None:
         ledger,
         position,
         RecoveryPoint(0, 0, 0),
-        1,
+        {1: ledger.remember_at_most},
         log.read("predictions", 0, 0),
         log.read("outcomes", 0, 0),
     )
@@ -269,7 +277,7 @@ def test_parts_of_outcomes_without_a_last_one_count_for_nothing() -> None:
     def rebuilt() -> Ledger:
         ledger, point = Ledger(f.settings.labels), RecoveryPoint(0, 0, 0)
         reads = log.read("predictions", 0, 0), log.read("outcomes", 0, 0)
-        return rebuild.rebuild(ledger, log.positions[0], point, 1, *reads)
+        return rebuild.rebuild(ledger, log.positions[0], point, {1: ledger.remember_at_most}, *reads)
 
     assert list(rebuilt().waiting) == ["b"]
     for one in f.feed(f.label("b", 3, True)).steps:
@@ -292,7 +300,9 @@ def rebuilt_from(log: MemoryLog, f: Feeder, point: RecoveryPoint, position: Posi
     read = log.read("predictions", 0, point.predictions), log.read("outcomes", 0, point.outcomes)
     ledger = Ledger(f.settings.labels)
     ledger.predictions_end, ledger.outcomes_end = point.predictions, point.outcomes
-    return rebuild.rebuild(ledger, log.positions[0] if position is None else position, point, 1, *read)
+    return rebuild.rebuild(
+        ledger, log.positions[0] if position is None else position, point, {1: ledger.remember_at_most}, *read
+    )
 
 
 @pytest.mark.parametrize(("examples", "labels"), [(0, -1), (0, 1), (-1, 0), (1, 0)])

@@ -1,4 +1,4 @@
-"""Random histories: one worker that is restarted in every way, beside one that never is.
+"""Random histories: one worker that is restarted in every way, beside one that never is, perhaps through several epochs.
 
 Both see the same records in the same portions. After every transaction, what the restarted worker holds
 must equal what the other holds, and so must what a third, rebuilt from the recovery point alone, would hold.
@@ -20,10 +20,11 @@ from mistakebound.core.checkpoint_content import (
     encode_checkpoint,
     freeze,
     settings_digest,
+    thaw,
 )
 from mistakebound.core.learners import KINDS
 from mistakebound.core.ledger.ledger import Ledger
-from mistakebound.core.messages.schema import encode, read_outcomes
+from mistakebound.core.messages.schema import Base, Epoch, encode, read_outcomes
 from mistakebound.core.model.model import first_epoch
 from mistakebound.core.records import INPUTS, Outgoing, Position, Record, TopicPartition, Transaction
 from mistakebound.core.step.merge import Merge
@@ -46,6 +47,9 @@ RESTARTS = (
     "borrowed",
     "recovery point",
 )
+
+
+LIMITS = {"max_delay", "parking", "max_parked", "max_waiting", "remember"}
 
 
 def random_settings(random: Random, case: Case) -> Settings:
@@ -179,8 +183,11 @@ class History:
     """Any, by chance, where none is given."""
     labels: dict[str, Any] = field(default_factory=dict)
     """Settings of labels that are not left to chance."""
+    epochs: int = 1
+    """At most; each after the first with limits of its own."""
     settings: Settings = field(init=False)
     log: MemoryLog = field(init=False)
+    epoch: int = 1
     restarts: int = 0
     transactions: int = 0
 
@@ -199,8 +206,8 @@ class History:
             topic_partition: random.choice((0, len(records)))
             for topic_partition, records in self.inputs.items()
         }
-        epoch = encode(first_epoch(self.settings))
-        self._keep(Transaction([Outgoing("updates", p, None, epoch) for p in range(self.partitions)]))
+        self._kind = case
+        self._begin(first_epoch(self.settings))
         self.shadow = self._take_over()
         self.worker = self._take_over()
         self.checkpoints: list[bytes] = []
@@ -217,7 +224,35 @@ class History:
             portion = None if rounds > 60 else self.random.choice((None, None, 0, 1, 3))
             self._round(portion)
             self._restart()
+            while self.epoch < self.epochs and self.random.random() < 0.2:
+                self._next_epoch()
+                self._restart()
         self._check_sums()
+
+    def _begin(self, epoch: Epoch) -> None:
+        value = encode(epoch)
+        self._keep(Transaction([Outgoing("updates", p, None, value) for p in range(self.partitions)]))
+
+    def _next_epoch(self) -> None:
+        """All stop, and the next epoch begins, with other limits. The shadow reads back its model, and no ledger."""
+        random, before = self.random, self.shadow.state
+        other = random_settings(random, self._kind).labels.model_dump(include=LIMITS)
+        labels = self.settings.labels.model_dump() | {
+            name: value for name, value in other.items() if random.random() < 0.7
+        }
+        sections = self.settings.model_dump(include={"learner", "features", "batch"})
+        self.settings = Settings.model_validate({**sections, "labels": labels})
+        based = random.random() < 0.5
+        base = Base(self.epoch, [random.randint(0, n) for n in before.model.updates]) if based else None
+        self.epoch += 1
+        self._begin(Epoch(self.epoch, FORMAT, dict(self.settings.of_epoch()), base))
+        self.shadow = self._take_over()
+        for p, ledger in before.ledgers.items():
+            carried = thaw(freeze(ledger), self.settings.labels)
+            carried.tallies.begin_epoch()
+            self.shadow.state.ledgers[p] = carried
+        self.worker = self._take_over(held=self.worker if random.random() < 0.5 else None)
+        self._compare(self.worker)
 
     def _round(self, portion: int | None) -> None:
         shadow, drained = self._buffered(self.shadow.state, portion)

@@ -75,8 +75,10 @@ class Examples:
             self._dead_letters.expect(record, fault)
             self._labels.decided(Decision("invalid", None, record.offset))
             return
-        if ledger.is_known(record_id):
-            self._labels.decided(Decision("duplicate", record_id, record.offset))
+        second = Decision("duplicate", record_id, record.offset)
+        back = ledger.forgotten_of_old(record_id) is not None
+        if ledger.is_known(record_id) or (back and self._labels.is_brought_back(second)):
+            self._labels.decided(second)
             return
         entry = self._predict(record, record_id, raw, x)
         ledger.waiting[record_id] = entry

@@ -27,6 +27,12 @@ CHECKS = (
 """Everything that is checked, in the order of the table."""
 
 
+BROUGHT_BACK = (
+    "ids that an older epoch's smaller labels.remember had forgotten, and an earlier version brought back, were taken "
+    "on trust"
+)
+
+
 class Finding(NamedTuple):
     """One difference."""
 

@@ -5,7 +5,7 @@ from msgspec import UNSET, Raw, json
 from mistakebound.core.audit.compare import ULPS, differing, same_score, shown
 from mistakebound.core.audit.counts import Counts
 from mistakebound.core.audit.dead_letters import DeadLetters
-from mistakebound.core.audit.findings import Findings
+from mistakebound.core.audit.findings import BROUGHT_BACK, Findings
 from mistakebound.core.audit.partition_steps import RecordedStep
 from mistakebound.core.audit.reference_ledger import ReferenceLedger, Waiting
 from mistakebound.core.audit.replica import Replica
@@ -99,7 +99,9 @@ class Labels:
             self._dead_letters.expect(record, fault)
             self.decided(Decision("invalid", None, None, record.offset))
             return
-        made = self.ledger.label(record_id, record.offset, label, carried)
+        made = self.ledger.brought_back(record_id, record.offset, label, carried)
+        if made is None or not self.is_brought_back(made):
+            made = self.ledger.label(record_id, record.offset, label, carried)
         if made is None:
             self.apply(self.ledger.waiting[record_id], record.offset, label)
             return
@@ -117,6 +119,14 @@ class Labels:
             if type(resolve(message, pointer)) is float:
                 self._findings.note("labels such as 1.0, which an earlier version refused, were left refused")
                 raise BadRecord(reason, "as recorded")
+
+    def is_brought_back(self, made: Decision) -> bool:
+        """Whether it was decided so, by an earlier version that remembered again what an older epoch had forgotten."""
+        recorded = self.recorded()
+        if recorded is None or differing(recorded, made):
+            return False
+        self._findings.note(BROUGHT_BACK)
+        return True
 
     def _limited(self, label: LabelValue) -> bool:
         """Whether the label is of a new open class. Raises BadRecord for one too many.

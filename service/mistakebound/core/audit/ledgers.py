@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from operator import attrgetter
 
 from mistakebound.core.audit.counts import Counts
-from mistakebound.core.audit.findings import Findings
+from mistakebound.core.audit.findings import BROUGHT_BACK, Findings
 from mistakebound.core.audit.reference_ledger import ReferenceLedger
 from mistakebound.core.checkpoint_content import LedgerSnapshot
 
@@ -39,7 +39,7 @@ class Ledgers:
             if (frozen.outcomes_end, made_in) != (last_offset + 1, epoch):
                 left.append((name, made_in, frozen))
                 continue
-            wrong = _differences(frozen, ledger, counts)
+            wrong = _differences(frozen, ledger, counts, findings)
             findings.check(
                 "checkpoint ledgers", f"{name}, partition {partition}", not wrong, "; ".join(wrong)
             )
@@ -55,9 +55,17 @@ class Ledgers:
                 findings.check("checkpoint ledgers", f"{name}, partition {partition}", empty, text)
 
 
-def _differences(frozen: LedgerSnapshot, ledger: ReferenceLedger, counts: Counts) -> list[str]:
+def _differences(
+    frozen: LedgerSnapshot, ledger: ReferenceLedger, counts: Counts, findings: Findings
+) -> list[str]:
     wrong = []
     remembered = [(record_id, entry.label) for record_id, entry in ledger.remembered.items()]
+    more = len(frozen.remembered) - len(remembered)
+    if more > 0:
+        forgotten = list(ledger.forgotten.items())[-more:]
+        if forgotten and all(ledger.forgotten_of_old(record_id) is not None for record_id, _ in forgotten):
+            remembered = [*((record_id, entry.label) for record_id, entry in forgotten), *remembered]
+            findings.note(BROUGHT_BACK)
     for what, recorded, made in (
         (
             "waiting examples",

@@ -56,12 +56,16 @@ class Remembered(NamedTuple):
 class ReferenceLedger:
     """The ids of one partition. `here`: offset of the `outcomes` record of the decision being made."""
 
-    def __init__(self, rules: LabelSettings) -> None:
+    def __init__(self, rules: LabelSettings, most_remembered: int = 0) -> None:
+        """`most_remembered`: the largest `labels.remember` of any epoch."""
         self.waiting: OrderedDict[str, Waiting] = OrderedDict()
         self.parked: OrderedDict[str, Parked] = OrderedDict()
         self.parked_classes: Counter[str] = Counter()
         """Parked labels by class, as tallies spell it."""
         self.remembered: OrderedDict[str, Remembered] = OrderedDict()
+        self.forgotten: OrderedDict[str, Remembered] = OrderedDict()
+        """Ids that a larger limit would still remember: an earlier version may have (`brought_back`)."""
+        self._most_remembered = most_remembered
         self.now = 0
         """Stream time in ms."""
         self.here = 0
@@ -109,16 +113,32 @@ class ReferenceLedger:
         if record_id in self.waiting:
             return None
         if record_id in self.remembered:
-            first = self.remembered[record_id].label
-            if first is None:
-                return _alone("expired", record_id, offset, label, carried)
-            return Decision(_again(first, label), record_id, None, offset, label)
+            return _decided(self.remembered[record_id].label, record_id, offset, label, carried)
         if record_id in self.parked:
             return Decision(_again(self.parked[record_id].label, label), record_id, None, offset, label)
         self.parked[record_id] = Parked(record_id, offset, label, self.now, self.here, carried)
         self.parked_classes[spelled(label)] += 1
         predicted, features = (None, UNSET) if carried is None else (carried.predicted, Raw(carried.features))
         return Decision("parked", record_id, None, offset, label, predicted, self.now, features)
+
+    def brought_back(
+        self, record_id: str, offset: int, label: LabelValue, carried: Carried | None
+    ) -> Decision | None:
+        """What became of the label where an earlier version remembered the id again; None where it cannot have.
+
+        When it restarted it read an older epoch's decisions back under the present limit, and so ids that the older
+        epoch's smaller limit had forgotten came back: how many depended on where it began to read.
+        """
+        found = None if record_id in self.waiting else self.forgotten_of_old(record_id)
+        return None if found is None else _decided(found.label, record_id, offset, label, carried)
+
+    def forgotten_of_old(self, record_id: str) -> Remembered | None:
+        """An id that is not known any more, and would be if all epochs had had the present one's limit."""
+        found = self.forgotten.get(record_id)
+        if found is None:
+            return None
+        newer = len(self.forgotten) - 1 - list(self.forgotten).index(record_id) + len(self.remembered)
+        return found if newer < self._rules.remember else None
 
     def meet(self, record_id: str) -> Parked | None:
         """Take out the parked label of this id; None where there is none."""
@@ -140,6 +160,7 @@ class ReferenceLedger:
         """The id is decided for good, and remembered."""
         self.waiting.pop(record_id, None)
         self.remembered.pop(record_id, None)
+        self.forgotten.pop(record_id, None)
         self.remembered[record_id] = Remembered(label, self.here)
         self._forget()
 
@@ -158,7 +179,19 @@ class ReferenceLedger:
 
     def _forget(self) -> None:
         while len(self.remembered) > self._rules.remember:
-            self.remembered.popitem(last=False)
+            record_id, entry = self.remembered.popitem(last=False)
+            self.forgotten[record_id] = entry
+        while self.forgotten and len(self.forgotten) + len(self.remembered) > self._most_remembered:
+            self.forgotten.popitem(last=False)
+
+
+def _decided(
+    first: LabelValue | None, record_id: str, offset: int, label: LabelValue, carried: Carried | None
+) -> Decision:
+    """A label whose id is decided; `first`: the label that was applied, None where its example was given up."""
+    if first is None:
+        return _alone("expired", record_id, offset, label, carried)
+    return Decision(_again(first, label), record_id, None, offset, label)
 
 
 def _alone(

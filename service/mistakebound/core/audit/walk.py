@@ -1,6 +1,7 @@
 """One partition, walked again from its inputs: every prediction, decision, update and tally made anew."""
 
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 
 from mistakebound.core.audit.counts import Counts
 from mistakebound.core.audit.dead_letters import DeadLetters
@@ -116,7 +117,7 @@ class Walk:
         settings = settings_of(self._epochs[number], self._messages)
         old, self._replica = self._replica, Replica(self._source, settings, number, self._epochs)
         if old is None:
-            self.ledger, self.counts = ReferenceLedger(settings.labels), Counts(())
+            self.ledger, self.counts = ReferenceLedger(settings.labels, self._most_remembered()), Counts(())
         else:
             self.labels.unexplained(None, step.last_offset)
         self._pass_epochs(0 if old is None else old.number, number)
@@ -136,6 +137,13 @@ class Walk:
                 self.ledger.rule(settings.labels)
                 self.counts.begin_epoch(declared(settings.labels))
                 self._look_at_ledgers(number, self._last_offset)
+
+    def _most_remembered(self) -> int:
+        found = [0]
+        for epoch in self._epochs.values():
+            with suppress(BadLog):
+                found.append(settings_of(epoch, self._messages).labels.remember)
+        return max(found)
 
     def _look_at_ledgers(self, epoch: int, last_offset: int) -> None:
         self._ledgers.compare(self._partition, last_offset, epoch, self.ledger, self.counts, self._findings)

@@ -165,7 +165,16 @@ class Ledger:
             self._remembered.pop(record_id)
         self.resolutions += 1
         self._remembered.put(Remembered(record_id, label, outcomes_floor, self.resolutions))
-        while len(remembered) > self.remember_at_most:
+        if len(remembered) > self.remember_at_most:
+            self._forget()
+
+    def limit_memory(self, limit: int) -> None:
+        """From now on so many ids are remembered: an epoch begins."""
+        self.remember_at_most = limit
+        self._forget()
+
+    def _forget(self) -> None:
+        while len(self.remembered) > self.remember_at_most:
             oldest = self._remembered.oldest()
             assert oldest is not None
             self._remembered.pop(oldest.id)

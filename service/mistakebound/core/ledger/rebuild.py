@@ -2,13 +2,14 @@
 
 Nothing is inferred. Predictions say which examples wait, recorded decisions say what became of them; both are
 applied in log order to an empty ledger, or to one from a checkpoint. Reading from further back than
-needed is always safe: an entry leaves by its own offset, and memory is first-in first-out.
+needed is always safe: an entry leaves by its own offset, and memory is first-in first-out, under the limit that each
+epoch had.
 
 `outcomes` are read first. Of a resolved example only its offset is noted, in one bit, and its prediction is then
 skipped undecoded, so that never more is held than in the end.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 from msgspec import UNSET
@@ -39,27 +40,31 @@ def rebuild(
     ledger: Ledger,
     position: Position,
     recovery_point: RecoveryPoint,
-    epoch: int,
+    limits: Mapping[int, int],
     predictions: Iterable[Record],
     outcomes: Iterable[Record],
+    made_in: int = 0,
 ) -> Ledger:
     """Bring `ledger` (empty, or a checkpoint's) to the committed position.
 
     `predictions` and `outcomes` begin at the recovery point (or the checkpoint's end) and go to the high watermark;
-    both are read once, `outcomes` first. `epoch` is the present one. Raises OtherPosition where the newest whole
-    outcomes end elsewhere, and BadLog. Predictions beyond the position are kept in `ledger.published`.
+    both are read once, `outcomes` first. `limits`: of every epoch how many ids it remembers; the newest is the present
+    one. `made_in`: the epoch of a checkpoint's ledger. Raises OtherPosition where the newest whole outcomes end
+    elsewhere, and BadLog. Predictions beyond the position are kept in `ledger.published`.
     """
     resolved = OffsetSet()
     parked = {entry.offset: entry for entry in ledger.parked.values()}
     predictions_end = ledger.predictions_end
-    decided = _apply_outcomes(outcomes, ledger, position, resolved, parked)
+    epochs = _Epochs(ledger, limits, made_in)
+    decided = _apply_outcomes(outcomes, ledger, position, resolved, parked, epochs)
+    epochs.enter(present := max(limits))
     last = decided.last
     if last is not None:
         _check(decided.location, last, position, decided.passed)
         if last.at is None or last.tallies is None:
             raise BadLog(f"the newest outcomes record has no time or no tallies; {_ONLY}")
         ledger.stream_time, ledger.tallies = last.at, last.tallies
-        if last.model.epoch != epoch:
+        if last.model.epoch != present:
             ledger.tallies.begin_epoch()
     elif not decided.passed:
         raise OtherPosition(
@@ -124,12 +129,27 @@ class _Decided(NamedTuple):
     end: int
 
 
+class _Epochs:
+    """Each epoch's limit of remembered ids, in their order."""
+
+    def __init__(self, ledger: Ledger, limits: Mapping[int, int], made_in: int) -> None:
+        self._ledger = ledger
+        self._left = [(epoch, limits[epoch]) for epoch in sorted(limits, reverse=True) if epoch >= made_in]
+        self.enter(made_in)
+
+    def enter(self, epoch: int) -> None:
+        """What follows is of this epoch. Those before it forgot when they began, even where they never worked."""
+        while self._left and self._left[-1][0] <= epoch:
+            self._ledger.limit_memory(self._left.pop()[1])
+
+
 def _apply_outcomes(
     outcomes: Iterable[Record],
     ledger: Ledger,
     position: Position,
     resolved: OffsetSet,
     parked: dict[int, Parked],
+    epochs: _Epochs,
 ) -> _Decided:
     """Apply whole partition steps. Parts without a last one are of a torn transaction, whose step was made again."""
     last: Outcomes | None = None
@@ -144,6 +164,7 @@ def _apply_outcomes(
         parts.append((record, part))
         if part.inputs is None:
             continue
+        epochs.enter(part.model.epoch)
         for its_record, its in parts:
             offset: Shared = its_record.offset
             try:

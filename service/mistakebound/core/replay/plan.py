@@ -6,7 +6,6 @@ the learner's keys together where another kind is given, and the classes togethe
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from itertools import pairwise
 from typing import Any
 
 from mistakebound.core.faults import BadLog
@@ -46,24 +45,8 @@ def planned(recorded: Recorded, settings: Settings, *, afresh: bool = False) -> 
         return Plan(settings, False, ASKED)
     if afresh:
         return Plan(chosen, newest is not None, ASKED)
-    why = (
-        recorded.obstacle(epochs)
-        or _remembers_more(epochs)
-        or (None if newest is None else _differing(newest, chosen))
-    )
+    why = recorded.obstacle(epochs) or (None if newest is None else _differing(newest, chosen))
     return Plan(chosen, newest is not None, why)
-
-
-def _remembers_more(epochs: Mapping[int, Epoch]) -> str | None:
-    """Where an epoch remembers more ids than the one before, some that were forgotten come back with a rebuild: which ones,
-    nobody wrote down."""
-    remembered = [
-        (number, epochs[number].settings.get("labels", {}).get("remember", 0)) for number in sorted(epochs)
-    ]
-    for (_, before), (number, now) in pairwise(remembered):
-        if now > before:
-            return f"epoch {number} remembers {now} ids, the one before {before}"
-    return None
 
 
 def carry_out(

@@ -13,11 +13,12 @@
 from collections.abc import Callable, Iterator
 from functools import partial
 from heapq import heappop, heappush
-from itertools import groupby, takewhile
+from itertools import groupby, product, takewhile
 
 from mistakebound.core.learners import KINDS
 from mistakebound.core.learners.requirements import unmet
 from mistakebound.core.ledger.ledger import Ledger
+from mistakebound.core.ledger.limits import limits_of
 from mistakebound.core.messages.schema import Decision, Epoch, Update, Version, encode, read_update
 from mistakebound.core.messages.tallies import Tally
 from mistakebound.core.model.fold import Fold
@@ -51,10 +52,13 @@ def repeat(
     epochs = recorded.epochs()
     newest = max(epochs, default=1)
     ledgers: dict[int, Ledger] = {}
-    number, work = 0, None
+    number, work, limits = 0, None, limits_of(epochs.values())
     while number != newest:
         heads = [head for p in range(recorded.partitions) if (head := recorded.head(p)) is not None]
-        number = min((head.model.epoch for head in heads), default=newest)
+        before, number = number, min((head.model.epoch for head in heads), default=newest)
+        idle = [limits[epoch] for epoch in sorted(limits) if before < epoch < number]
+        for ledger, limit in product(ledgers.values(), idle):
+            ledger.limit_memory(limit)
         of_epoch = settings if number == newest else _settings_of(epochs.get(number), number, settings)
         for p in range(recorded.partitions):
             ledgers[p] = _under(of_epoch.labels, ledgers.get(p))
