@@ -131,6 +131,29 @@ def test_times_are_added_as_the_broker_adds_them(first: int, delay: int, stamp: 
     assert record.timestamp_ms == stamp
 
 
+def test_a_delay_of_65_bits_is_cut_as_the_broker_cuts_it() -> None:
+    """So kafka-python 3.0.12 writes two times in one batch that lie further apart than 64 bits hold."""
+    first, lowest = 1_750_000_000_694, -(2**63)
+    body = record_bytes(lowest - first)
+
+    (record,) = record_format.decoded("labels", 0, batch_of(body, 1, first))
+
+    assert record.timestamp_ms == 2 * first - 1
+
+
+WILD = st.sampled_from((-(2**63), -(2**62), -1, 0, 1_750_000_000_694, 2**62, 2**63 - 1))
+
+
+@given(st.lists(WILD, min_size=1, max_size=8))
+def test_times_however_far_apart_are_read_as_they_were_written(stamps: list[int]) -> None:
+    """Their difference may take more than 64 bits; what is read has wrapped around twice."""
+    (batch,) = filled([Outgoing("examples", 0, None, b"v", (), stamp) for stamp in stamps], 10**9)
+
+    read = record_format.decoded("examples", 0, MemoryRecords(sealed(batch)).next_batch())
+
+    assert [record.timestamp_ms for record in read] == stamps
+
+
 def test_a_batch_that_does_not_decompress_is_damaged() -> None:
     """Each library has errors of its own; all mean the same."""
 

@@ -184,6 +184,25 @@ def test_any_time_is_taken(log: Log, settings: Settings, upstream: Upstream) -> 
     assert audit(settings)["differences"] == {}
 
 
+def test_a_batch_of_times_far_apart_is_read_by_each_client_alike(
+    log: Log, settings: Settings, upstream: Upstream
+) -> None:
+    """kafka-python writes a difference that takes more than 64 bits as another time: the log's, whoever reads it."""
+    upstream.send(_example(number)._replace(timestamp_ms=stamp) for number, stamp in enumerate(TIMES))
+    upstream.send(_example(99)._replace(timestamp_ms=stamp) for stamp in reversed(TIMES))
+
+    read = []
+    for client in ("kafka", "kafka+confluent"):
+        url = f"{client}://{settings.log.url.partition('://')[2]}"
+        with open_log(
+            settings.model_copy(update={"log": settings.log.model_copy(update={"url": url})})
+        ) as its:
+            read.append([(each.offset, each.timestamp_ms) for each in its.read("examples", 0, 0)])
+
+    assert read[0] == read[1]
+    assert len(read[0]) == 2 * len(TIMES)
+
+
 KEYS_AND_VALUES: tuple[tuple[Topic, bytes | None, bytes | None], ...] = tuple(
     (topic, key, value)
     for topic in ("examples", "labels")

@@ -28,9 +28,16 @@ def _varint(number: int) -> bytes:
     return _SMALL[number] if 0 <= number < len(_SMALL) else _spell(number)
 
 
+def _in_64_bits(number: int) -> int:
+    """As brokers and clients add and subtract: what does not fit wraps around."""
+    return (number + 2**63) % 2**64 - 2**63
+
+
 def encoded(index: int, delay_ms: int, record: Outgoing) -> bytes:
     """One record as it stands in a batch, at this index and `delay_ms` after the first one."""
     key, value, headers = record.key, record.value, record.headers
+    if not -FAR < delay_ms < FAR:
+        delay_ms = _in_64_bits(delay_ms)
     front = b"\0" + _varint(delay_ms) + _varint(index) + _text(key)
     size = _NULL if value is None else _varint(len(value))
     back = _varint(len(headers))
@@ -69,7 +76,7 @@ def decoded(topic: Topic, partition: int, batch: Any) -> Iterator[Record]:
                 )
             stamp = first + delay if appended is None else appended
             if far or not -FAR < delay < FAR:
-                stamp = (stamp + 2**63) % 2**64 - 2**63  # the broker adds in 64 bits
+                stamp = _in_64_bits(stamp)
             yield Record(topic, partition, base + index, stamp, key, value, headers)
     except (IndexError, ValueError) as error:
         raise CorruptRecordError(f"the batch at offset {base} cannot be read: {error!r}") from error
@@ -101,7 +108,7 @@ def _headers(buffer: bytes, at: int, count: int) -> tuple[Headers, int]:
 
 
 def _number(buffer: bytes, at: int) -> tuple[int, int]:
-    """A signed number of at most 64 bits, and where it ends. Raises IndexError, ValueError."""
+    """A signed number of 64 bits, and where it ends. Raises IndexError, ValueError."""
     byte = buffer[at]
     at += 1
     found, shift = byte & 0x7F, 7
@@ -112,6 +119,10 @@ def _number(buffer: bytes, at: int) -> tuple[int, int]:
         at += 1
         found |= (byte & 0x7F) << shift
         shift += 7
+    if shift > 63:
+        found &= (
+            2**64 - 1
+        )  # kafka-python writes a 65th bit when two times lie too far apart; the broker drops it
     return (found >> 1) ^ -(found & 1), at
 
 
