@@ -19,6 +19,7 @@ from mistakebound.log.protocol import Log
 from mistakebound.log.sqlite import group, rows
 from mistakebound.settings import Settings
 from mistakebound.worker.epochs import reset
+from mistakebound.worker.takeover import fold_updates
 from tests.worker.support.torn import SIZE, Killed, Torn, audited, first_of, lists_of, of, tear
 from tests.worker.support.working import Recount, Run, opened, rejected, settings_on, stream, written
 
@@ -107,10 +108,14 @@ def test_missing_predictions_are_told_and_made_again_when_asked_for(
         told = re.search(r"counts (\d+) examples", str(refused.value))
         assert told is not None
 
+        there = fold_updates(log, settings, None).model.version()
+
         Run(log, settings, from_outcomes=from_outcomes, predict_missing=True)
 
-        predictions = [read_prediction(record) for record in log.read("predictions", 0, 0)]
-        assert sum(each.again is True for each in predictions) == int(told[1]) > 0
+        again = [read_prediction(record) for record in log.read("predictions", 0, ends)]
+        again = [each for each in again if each.again is True]
+        assert len(again) == int(told[1]) > 0
+        assert all(each.model == there for each in again), "the model that did it is the present one"
         whole(log, settings)
         Run(log, settings)
         Run(log, settings, from_outcomes=True)

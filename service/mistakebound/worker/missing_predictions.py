@@ -1,8 +1,8 @@
 """Predictions that are missing although `outcomes` count their examples: found, and made again when told to.
 
 Their transaction was torn: its outcomes are in the log, its predictions were aborted. Nobody has seen them. The
-examples are read and predicted again, marked `again`. An example whose label was applied in the meantime gets the
-class that was judged, without a score.
+examples are read and predicted again, by the present model, marked `again`. An example whose label was applied in the
+meantime gets the class that was judged, without a score.
 """
 
 from collections.abc import Iterator, Sequence
