@@ -50,6 +50,8 @@ LEADER = "faults/test_leader_change.py"
 PRODUCER = "faults/test_producer_faults.py"
 SIGNALS = "faults/test_signals.py"
 LATE = "faults/test_late_requests.py"
+TORN = "worker/test_torn_steps.py"
+LOST_INPUT = "worker/test_lost_input.py"
 
 GUARDS: Mapping[str, Guard] = {
     "B1 only committed records are read": Guard(
@@ -187,6 +189,30 @@ GUARDS: Mapping[str, Guard] = {
     "B5 an unknown format stops the reader": Guard(
         "service/mistakebound/core/messages/schema.py", "if epoch.format != FORMAT:", "if False:", LOST
     ),
+    "B5 inputs under other names are noticed": Guard(
+        "service/mistakebound/worker/epochs/input_topics.py",
+        "    if then.name != now.name:",
+        "    if False:",
+        f"{LOST_INPUT}::test_other_inputs_under_the_same_prefix_are_refused_by_name",
+    ),
+    "B5 an input made anew is noticed": Guard(
+        "service/mistakebound/worker/epochs/input_topics.py",
+        "    if then.id != now.id and not",
+        "    if then.id != now.id and not True and not",
+        "faults/test_lost_input.py::test_one_input_made_anew_is_refused_by_name",
+    ),
+    "B5 one offset that was deleted is a loss": Guard(
+        "service/mistakebound/worker/lost_input.py",
+        "        if oldest > position:",
+        "        if oldest > position + 1:",
+        f"{LOST_INPUT}::test_unread_input_that_was_deleted_is_refused_until_told_to_skip_it",
+    ),
+    "B5 what was read cannot be skipped": Guard(
+        "service/mistakebound/worker/lost_input.py",
+        "        if position > end:",
+        "        if False:",
+        f"{LOST_INPUT}::test_nothing_is_skipped_where_an_input_ends_below_what_was_read",
+    ),
     "B6 a log that is away is waited for": Guard(
         "service/mistakebound/worker/loop.py",
         "                self._wait_for_log(error)",
@@ -313,6 +339,36 @@ GUARDS: Mapping[str, Guard] = {
         "            self.ended = True",
         "            pass",
         LATE,
+    ),
+    "B11 offsets that somebody moved are not settled": Guard(
+        "service/mistakebound/worker/torn_steps.py",
+        "    if not found.passed and not ahead:",
+        "    if False:",
+        "worker/test_takeover.py::test_moved_offsets_are_refused",
+    ),
+    "B11 updates are as many as outcomes count": Guard(
+        "service/mistakebound/worker/torn_steps.py",
+        "    if there == counted:",
+        "    if True:",
+        f"{TORN}::test_another_number_of_updates_is_refused_with_a_version_to_go_on_from",
+    ),
+    "B11 a missing prediction is not passed over": Guard(
+        "service/mistakebound/worker/missing_predictions.py",
+        "        if missing > 0:",
+        "        if missing > 1:",
+        f"{TORN}::test_missing_predictions_are_told_and_made_again_when_asked_for",
+    ),
+    "B11 only what is missing is predicted again": Guard(
+        "service/mistakebound/worker/missing_predictions.py",
+        "        if record.offset not in there and",
+        "        if",
+        f"{TORN}::test_predictions_missing_for_long_are_made_again_as_what_became_of_their_examples_has_it",
+    ),
+    "B11 a label that was applied is not waited for again": Guard(
+        "service/mistakebound/worker/missing_predictions.py",
+        "            _note(gap, decisions)\n        if stop",
+        "            pass\n        if stop",
+        f"{TORN}::test_predictions_missing_for_long_are_made_again_as_what_became_of_their_examples_has_it",
     ),
 }
 """Name (the bar's test first) -> what is taken away, and who must notice."""

@@ -10,17 +10,18 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec import UNSET
 from structlog.testing import capture_logs
 
 from mistakebound.core.faults import BadLog
-from mistakebound.core.messages.schema import Base, read_prediction
+from mistakebound.core.messages.schema import Base, read_outcomes, read_prediction
 from mistakebound.core.records import Outgoing, Position, Transaction
 from mistakebound.log.protocol import Log
 from mistakebound.log.sqlite import group, rows
 from mistakebound.settings import Settings
 from mistakebound.worker.epochs import reset
 from mistakebound.worker.takeover import fold_updates
-from tests.worker.support.torn import SIZE, Killed, Torn, audited, first_of, lists_of, of, tear
+from tests.worker.support.torn import SIZE, Killed, Torn, all_but_one, audited, first_of, lists_of, of, tear
 from tests.worker.support.working import Recount, Run, opened, rejected, settings_on, stream, written
 
 EVERYTHING = of("predictions", "outcomes", "updates", "dead-letters")
@@ -38,6 +39,9 @@ MISSING = {
     "outcomes visible and predictions aborted": of("outcomes", "updates", "dead-letters"),
     "outcomes visible and the last predictions aborted": first_of(
         2, "predictions", "outcomes", "updates", "dead-letters"
+    ),
+    "outcomes visible and one prediction aborted": all_but_one(
+        "predictions", "outcomes", "updates", "dead-letters"
     ),
 }
 OTHER_TALLY = {
@@ -119,6 +123,30 @@ def test_missing_predictions_are_told_and_made_again_when_asked_for(
         whole(log, settings)
         Run(log, settings)
         Run(log, settings, from_outcomes=True)
+
+
+@pytest.mark.parametrize("state", MISSING)
+def test_predictions_missing_for_long_are_made_again_as_what_became_of_their_examples_has_it(
+    state: str, settings: Settings
+) -> None:
+    """Each once. Where the label was applied, it is the class that was judged, as counted, and nothing waits again."""
+    settings = Settings.model_validate({**settings.model_dump(), "batch": {"max_records": 3 * SIZE}})
+    with opened(settings) as log:
+        log.append(stream(60, seed=3))
+        Run(Torn(log, 1, MISSING[state], positions=True, lying=True, once=True), settings)
+        ends = log.high_watermark("predictions", 0)
+
+        held = Run(log, settings, predict_missing=True).held.state.ledgers[0]
+
+        predictions = [read_prediction(record) for record in log.read("predictions", 0, 0)]
+        assert sorted(each.source for each in predictions) == list(range(60))
+        again = [each for each in predictions if each.again is True]
+        assert len(again) == log.high_watermark("predictions", 0) - ends > 0
+        assert all(each.score is UNSET for each in again), "all of them are labelled"
+        assert not held.waiting
+        decisions = [d for each in log.read("outcomes", 0, 0) for d in read_outcomes(each).decisions]
+        judged = {each.source: each.prediction for each in decisions if each.outcome == "applied"}
+        assert all(each.prediction == judged[each.source] for each in again)
 
 
 @pytest.mark.parametrize("state", OTHER_TALLY)

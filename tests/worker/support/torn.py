@@ -22,15 +22,24 @@ class Killed(Exception):
 class Torn:
     """Tears the transaction number `at`: what `keep` leaves of its outputs is committed, and perhaps its positions.
 
-    Written by other transactions of their own, so that each is whole to the log. The worker dies there.
+    Written by other transactions of their own, so that each is whole to the log. The worker dies there, or goes on
+    unawares.
     """
 
     def __init__(
-        self, log: Log, at: int, keep: Keep, *, positions: bool = False, lying: bool = False
+        self,
+        log: Log,
+        at: int,
+        keep: Keep,
+        *,
+        positions: bool = False,
+        lying: bool = False,
+        once: bool = False,
     ) -> None:
         self._log, self._at, self._keep, self._positions = log, at, keep, positions
         self._lying = lying
         """The worker is told that all went well."""
+        self._last = at + 1 if once else None
         self.commits = 0
 
     def __getattr__(self, name: str) -> Any:
@@ -43,7 +52,7 @@ class Torn:
 
     def commit(self, session: Session, transaction: Transaction, generation: int) -> Any:
         self.commits += 1
-        if self.commits <= self._at:
+        if self.commits <= self._at or (self._last is not None and self.commits > self._last):
             return session.commit(transaction, generation)
         kept = list(self._keep(transaction.outputs))
         if kept:
@@ -90,6 +99,16 @@ def first_of(count: int, topic: str, *others: str) -> Keep:
 
     def keep(outputs: Sequence[Outgoing]) -> Iterable[Outgoing]:
         yield from [each for each in outputs if each.topic == topic][:count]
+        yield from [each for each in outputs if each.topic in others]
+
+    return keep
+
+
+def all_but_one(topic: str, *others: str) -> Keep:
+    """All records but the last one of a topic, and all of the others."""
+
+    def keep(outputs: Sequence[Outgoing]) -> Iterable[Outgoing]:
+        yield from [each for each in outputs if each.topic == topic][:-1]
         yield from [each for each in outputs if each.topic in others]
 
     return keep
