@@ -198,6 +198,14 @@ class LabelSettings(Section):
     max_parked: Positive = Field(100_000, description="labels waiting for their example, per partition")
     max_waiting: Positive = Field(1_000_000, description="examples waiting for their label, per partition")
     remember: Positive = Field(100_000, description="resolved ids remembered, per partition")
+    ask: float | None = Field(
+        None,
+        gt=0,
+        description="b: ask for the label of an example with score s with probability b/(b + |s|), and learn from no other; default every label",
+    )
+    ask_seed: int | None = Field(
+        None, description="with `ask`: which labels are asked for at equal scores; default 0"
+    )
 
 
 class BatchSettings(Section):

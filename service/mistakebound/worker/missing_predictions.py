@@ -15,6 +15,7 @@ from mistakebound.core.faults import BadLog, BadRecord
 from mistakebound.core.ledger.entries import Waiting
 from mistakebound.core.ledger.ledger import Ledger
 from mistakebound.core.ledger.offset_set import OffsetSet
+from mistakebound.core.messages.beside import Beside
 from mistakebound.core.messages.schema import (
     Decision,
     Outcomes,
@@ -25,6 +26,7 @@ from mistakebound.core.messages.schema import (
 )
 from mistakebound.core.model.model import Model
 from mistakebound.core.records import Outgoing, Record
+from mistakebound.core.step.asking import asking
 from mistakebound.log.protocol import Log
 
 UNPREDICTED = ("invalid", "duplicate")
@@ -92,6 +94,7 @@ def predict_again(
     outputs: list[Outgoing] = []
     waiting = list(ledger.waiting.values())
     point = ledger.recovery_point()
+    asks = asking(model.settings.labels)
     for gap in gaps:
         for record in _unseen(log, partition, gap):
             try:
@@ -116,12 +119,14 @@ def predict_again(
                 model=model.version(),
                 again=True,
             )
+            if asks is not None and prediction.score is not UNSET:
+                prediction = asks.said(prediction, prediction.score)
             outputs.append(Outgoing("predictions", partition, record.key, encode(prediction), record.headers))
             if decision is None:
                 waiting.append(
                     Waiting(
                         record_id, record.offset, ledger.stream_time, predicted, model.epoch, raw,
-                        point.predictions, point.outcomes, model.folded(),
+                        point.predictions, point.outcomes, model.folded(), Beside.of(prediction),
                     )
                 )  # fmt: skip
     waiting.sort(key=lambda entry: entry.source)

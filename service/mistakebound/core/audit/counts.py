@@ -59,6 +59,24 @@ class Counts:
             elif decision.outcome != "parked":
                 of = tally.examples if decision.label_offset is None else tally.labels
                 of[decision.outcome] += 1
+            if decision.weight is not None:
+                self._ended(tally, decision, decision.weight)
+
+    def _ended(self, tally: Tally, decision: Decision, weight: int) -> None:
+        """An example with a weight was labelled, or given up."""
+        asked = tally.of_asked()
+        came, way = decision.outcome == "applied", "" if weight else "unasked_"
+        name = way + ("labelled" if came else "missing")
+        setattr(asked, name, getattr(asked, name) + 1)
+        if came and weight and decision.prediction != decision.label:
+            asked.mistakes += 1
+            asked.estimate = min(2**63 - 1, asked.estimate + weight)
+
+    def measured(self, length: float) -> None:
+        """A labelled example's length, while labels are asked for."""
+        for tally in (self.life, self.epoch):
+            asked = tally.of_asked()
+            asked.radius = max(asked.radius, length)
 
     def judged(
         self, label: LabelValue, predicted: LabelValue | None, *, of_epoch: bool, waiting: int

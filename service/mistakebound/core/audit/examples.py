@@ -1,8 +1,9 @@
 """Examples and predictions of one partition: each prediction made again by the version that it carries."""
 
-from msgspec import UNSET, Raw
+from msgspec import UNSET, Raw, UnsetType
 from msgspec.structs import replace
 
+from mistakebound.core.audit.asking import weight_of
 from mistakebound.core.audit.compare import ULPS, differing, same_score, score_of, shown
 from mistakebound.core.audit.dead_letters import DeadLetters
 from mistakebound.core.audit.findings import Findings
@@ -14,6 +15,7 @@ from mistakebound.core.audit.replica import Replica
 from mistakebound.core.audit.times import Times
 from mistakebound.core.audit.topics_read import Ahead, Source
 from mistakebound.core.faults import BadRecord
+from mistakebound.core.messages.beside import Beside
 from mistakebound.core.messages.features import Features
 from mistakebound.core.messages.schema import Decision, Prediction, read_prediction
 from mistakebound.core.records import Lost, Record
@@ -102,6 +104,7 @@ class Examples:
             at=self._labels.ledger.now,
             model=model.version(),
         )
+        made = self._asked(made, made.score)
         found = self._found(record.offset)
         if found is None:
             text = f"no prediction of {record_id!r}, examples-{self._partition} offset {record.offset}"
@@ -110,12 +113,22 @@ class Examples:
         else:
             recorded, offset = self._compared(found, record, made, x)
         version, now = recorded.model, self._labels.ledger.now
+        if recorded.again is True:
+            self._labels.ledger.made_again.add(record.offset)
         if recorded is not made and self._is_of_a_torn_step(recorded):
             now = recorded.at
         return Waiting(
             record_id, record.offset, now, recorded.prediction, version.epoch, raw, sum(version.updates), offset,
-            self._step_offset,
+            self._step_offset, Beside.of(recorded),
         )  # fmt: skip
+
+    def _asked(self, made: Prediction, score: float | UnsetType) -> Prediction:
+        """The prediction, saying whether its label is asked for where labels are, by this score."""
+        labels = self._model.settings.labels
+        if labels.ask is None or score is UNSET:
+            return replace(made, ask=UNSET, weight=UNSET)
+        weight = weight_of(labels, made.id, score)
+        return replace(made, ask=weight > 0, weight=weight or UNSET)
 
     def _found(self, source: int) -> tuple[Record, Prediction] | None:
         """The recorded prediction of this example; any of an earlier example is a duplicate, or was not due."""
@@ -160,6 +173,7 @@ class Examples:
     ) -> list[str]:
         """Of a torn step: what does not depend on the model. The rest is looked at when its version is reached, or known."""
         leave = ("score", "scores", "prediction", "at", "model", "again")
+        made = self._asked(made, recorded.score)
         wrong = [more] if (more := differing(recorded, made, leave=leave)) else []
         if recorded.again is True:
             if recorded.at < made.at:
@@ -184,6 +198,7 @@ class Examples:
         elif not same and self._tolerant and was is not None and same_score(was, score, ulps=ULPS):
             self._findings.note(f"scores within {ULPS} units in the last place, not equal to the bit")
             made = replace(made, prediction=self._model.predict(was))
+            made = self._asked(made, was) if isinstance(was, float) else made
         elif not same:
             wrong.append(f"score is {shown(was)}, should be {shown(score)}")
         if more := differing(recorded, made, leave=("score", "scores")):

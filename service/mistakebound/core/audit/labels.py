@@ -1,15 +1,17 @@
 """Labels and decisions of one partition: what each came to, and the update that it caused, or not."""
 
 from msgspec import UNSET, Raw, json
+from msgspec.structs import replace
 
 from mistakebound.core.audit.compare import ULPS, differing, same_score, shown
 from mistakebound.core.audit.counts import Counts
 from mistakebound.core.audit.dead_letters import DeadLetters
 from mistakebound.core.audit.findings import BROUGHT_BACK, Findings
 from mistakebound.core.audit.partition_steps import RecordedStep
-from mistakebound.core.audit.reference_ledger import ReferenceLedger, Waiting
+from mistakebound.core.audit.reference_ledger import ReferenceLedger, Waiting, weight_beside
 from mistakebound.core.audit.replica import Replica
 from mistakebound.core.faults import BadRecord
+from mistakebound.core.messages.beside import Beside
 from mistakebound.core.messages.features import Features
 from mistakebound.core.messages.inputs import CLASS_NAMES_BYTES, resolve
 from mistakebound.core.messages.labels import spelled
@@ -153,12 +155,26 @@ class Labels:
             raw = bytes(made.features)
             entry = Waiting(made.id, made.label_offset, self.ledger.now, made.prediction, 0, raw, 0, 0, 0)
             self._judged(entry, made.label, late=True)
+        elif made.outcome in ("expired", "evicted") and made.label_offset is None:
+            made = replace(made, weight=self._weight(made.source, made.weight))
         self.decided(made)
 
     def apply(self, entry: Waiting, label_offset: int, label: LabelValue) -> None:
         """The label meets its example."""
+        weight = self._weight(entry.source, weight_beside(entry))
+        if weight != weight_beside(entry):
+            entry = entry._replace(beside=None if weight is None else Beside(weight))
         self._judged(entry, label, late=False)
-        self.decided(Decision("applied", entry.id, entry.source, label_offset, label, entry.predicted))
+        source, predicted = entry.source, entry.predicted
+        self.decided(Decision("applied", entry.id, source, label_offset, label, predicted, weight=weight))
+
+    def _weight(self, source: int | None, weight: int | None) -> int | None:
+        """An example's weight; where its first prediction is gone, its decision says what that was."""
+        recorded = self.recorded()
+        if source not in self.ledger.made_again or recorded is None or recorded.weight == weight:
+            return weight
+        self._findings.note("whether labels of predictions that are gone were asked for was taken on trust")
+        return recorded.weight
 
     def _judged(self, entry: Waiting, label: LabelValue, *, late: bool) -> None:
         """Count the label, resolve the id, and learn if that is due."""
@@ -179,7 +195,11 @@ class Labels:
             x: Features | None = model.features(entry.features)
         except BadRecord:  # predicted in an older epoch, under other settings
             x = None
-        if x is not None and model.reader.knows(label):
+        asks = self.settings.labels.ask is not None
+        if x is not None and asks:
+            self.counts.measured(model.learner.length(x))
+        wanted = not asks or not (late or weight_beside(entry) == 0)
+        if x is not None and wanted and model.reader.knows(label):
             amount, predicted = model.decide(x, label)
             behind = 0
             if self.settings.learner.delay_policy == "issued" and entry.epoch == model.epoch:

@@ -13,6 +13,7 @@ from typing import Literal, NamedTuple
 
 from msgspec import UNSET, Raw
 
+from mistakebound.core.messages.beside import Beside
 from mistakebound.core.messages.labels import Carried, spelled
 from mistakebound.core.messages.schema import Decision
 from mistakebound.settings import LabelSettings, LabelValue
@@ -32,6 +33,8 @@ class Waiting(NamedTuple):
     prediction_offset: int
     outcome_offset: int
     """First `outcomes` record of the partition step that predicted it."""
+    beside: Beside | None = None
+    """What its prediction says beside its class."""
 
 
 class Parked(NamedTuple):
@@ -59,6 +62,8 @@ class ReferenceLedger:
     def __init__(self, rules: LabelSettings, most_remembered: int = 0) -> None:
         """`most_remembered`: the largest `labels.remember` of any epoch."""
         self.waiting: OrderedDict[str, Waiting] = OrderedDict()
+        self.made_again: set[int] = set()
+        """Examples whose first prediction is gone, and what it said beside its class."""
         self.parked: OrderedDict[str, Parked] = OrderedDict()
         self.parked_classes: Counter[str] = Counter()
         """Parked labels by class, as tallies spell it."""
@@ -171,7 +176,7 @@ class ReferenceLedger:
 
     def _give_up(self, entry: Waiting, outcome: Literal["expired", "evicted"]) -> Decision:
         self.resolve(entry.id, None)
-        return Decision(outcome, entry.id, entry.source)
+        return Decision(outcome, entry.id, entry.source, weight=weight_beside(entry))
 
     def _unmatched(self, entry: Parked) -> Decision:
         self.meet(entry.id)
@@ -192,6 +197,11 @@ def _decided(
     if first is None:
         return _alone("expired", record_id, offset, label, carried)
     return Decision(_again(first, label), record_id, None, offset, label)
+
+
+def weight_beside(entry: Waiting) -> int | None:
+    """The example's weight, where its prediction says whether the label is asked for."""
+    return None if entry.beside is None else entry.beside.weight
 
 
 def _alone(

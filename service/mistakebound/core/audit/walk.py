@@ -185,7 +185,7 @@ class Walk:
         else:
             self.examples.take(record)
         while (surplus := self.ledger.next_surplus()) is not None:
-            self.labels.decided(surplus)
+            self.labels.ended(surplus)
 
     def _close(self, step: RecordedStep) -> None:
         """A step may close between expiries, before the record that caused them: `at` is then that record's time."""

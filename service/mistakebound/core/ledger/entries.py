@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from mistakebound.core.messages.beside import Beside
 from mistakebound.core.messages.labels import Carried
 from mistakebound.core.records import Data
 from mistakebound.settings import LabelValue
@@ -10,7 +11,7 @@ Shared = Any
 """An integer shared by many entries. Declared as an int, compiled code would make a new object for each."""
 
 
-class Waiting(Data, frozen=True, gc=False):
+class Waiting(Data, frozen=True, gc=False, omit_defaults=True):
     """A predicted example without a label."""
 
     id: str
@@ -28,6 +29,7 @@ class Waiting(Data, frozen=True, gc=False):
     """At or below the `outcomes` offset of the transaction that predicted it."""
     updates: int = 0
     """How many updates the predicting model had folded."""
+    beside: Beside | None = None
 
 
 class Published(Data, frozen=True, gc=False):
@@ -39,6 +41,7 @@ class Published(Data, frozen=True, gc=False):
     updates: int
     floor: int
     """At or below the offset of the first such prediction."""
+    beside: Beside | None = None
 
 
 class Parked(Data, frozen=True, gc=False):

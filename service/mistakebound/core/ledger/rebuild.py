@@ -20,6 +20,7 @@ from mistakebound.core.ledger.entries import Parked, Published, Shared, Waiting
 from mistakebound.core.ledger.label_outcomes import OF_EXAMPLES, OF_LABELS
 from mistakebound.core.ledger.ledger import Ledger
 from mistakebound.core.ledger.offset_set import OffsetSet
+from mistakebound.core.messages.beside import Beside
 from mistakebound.core.messages.labels import Carried
 from mistakebound.core.messages.schema import (
     Decision,
@@ -85,7 +86,12 @@ def rebuild(
             if source >= position.examples:
                 first = next(iter(published.values())).floor if published else record.offset
                 published[source] = Published(
-                    message.at, message.prediction, message.model.epoch, sum(message.model.updates), first
+                    message.at,
+                    message.prediction,
+                    message.model.epoch,
+                    sum(message.model.updates),
+                    first,
+                    Beside.of(message),
                 )
                 continue
             if record.offset - floor >= NEAR or abs(message.at - floor_at) >= NEAR_MS:
@@ -103,6 +109,7 @@ def rebuild(
                 floor,
                 outcomes_floor,
                 updates,
+                Beside.of(message),
             )
     waiting = sorted(held.values(), key=lambda entry: entry.source)
     held.clear()  # with a million examples it is as large as the ledger will be

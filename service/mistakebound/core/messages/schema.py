@@ -68,6 +68,10 @@ class Prediction(Struct, frozen=True, kw_only=True, gc=False):
     again: bool | UnsetType = UNSET
     """Made later than its example was counted, because the first one was lost with a torn transaction. Where the label
     had been applied, it is the class that was judged, without a score."""
+    ask: bool | UnsetType = UNSET
+    """Where labels are asked for (`labels.ask`): whether this one is."""
+    weight: int | UnsetType = UNSET
+    """Where it is: for how many examples this one stands, in millionths."""
 
 
 class _Source(Struct, frozen=True, gc=False):
@@ -91,6 +95,8 @@ class Decision(Struct, frozen=True, omit_defaults=True, gc=False):
     """What the label record itself carries, where it is parked or applied late; `prediction` likewise."""
     first: int | None = None
     """Of input that was lost before it was read: its first offset; `source` or `label_offset` is its last."""
+    weight: int | None = None
+    """Where its prediction said whether the label is asked for: the example's weight; 0 where it was not."""
 
 
 class Inputs(Struct, frozen=True, gc=False):

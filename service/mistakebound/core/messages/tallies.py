@@ -5,6 +5,7 @@ from typing import Literal, get_args
 
 from msgspec import UNSET, Struct, UnsetType
 
+from mistakebound.core.messages.asking import Asked
 from mistakebound.core.messages.confusion import Confusion
 
 ExampleOutcome = Literal["labelled", "expired", "evicted", "duplicate", "invalid"]
@@ -28,6 +29,8 @@ class Tally(Struct):
     """Most examples waiting in the partition when a label was applied, the labelled one included."""
     confusion: Confusion | UnsetType = UNSET
     """Absent until a version that writes it has judged here."""
+    asked: Asked | UnsetType = UNSET
+    """Of examples predicted while labels were asked for; absent where there were none."""
 
     def __post_init__(self) -> None:
         self.labels.setdefault("applied_late", 0)  # earlier versions did not write it
@@ -47,7 +50,15 @@ class Tally(Struct):
         twin.examples, twin.labels, twin.actual = dict(self.examples), dict(self.labels), dict(self.actual)
         if self.confusion is not UNSET:
             twin.confusion = self.confusion.copy()
+        if self.asked is not UNSET:
+            twin.asked = copy(self.asked)
         return twin
+
+    def of_asked(self) -> Asked:
+        """The counts of labels asked for, from now on there."""
+        if self.asked is UNSET:
+            self.asked = Asked()
+        return self.asked
 
 
 class Tallies(Struct):

@@ -62,8 +62,24 @@ class Counting:
         self._updates += 1
         self._facts.updates["demote" if demoted else "promote"] += 1
 
+    def length(self, length: float) -> None:
+        """Of a labelled example, while labels are asked for."""
+        for tally in (self._tallies.life, self._tallies.epoch):
+            asked = tally.of_asked()
+            asked.radius = max(asked.radius, length)
+
+    def _ended(self, decision: Decision, weight: int) -> None:
+        """An example whose prediction said whether its label is asked for has its label, or is given up."""
+        labelled = decision.label_offset is not None
+        mistaken = labelled and decision.prediction != decision.label
+        for tally in (self._tallies.life, self._tallies.epoch):
+            tally.of_asked().count(weight, labelled=labelled, mistaken=mistaken)
+
     def close(self, decisions: Iterable[Decision], examples: int, labels: int) -> None:
         """Add up what these decisions, and the numbers of examples and labels consumed, come to."""
+        for decision in decisions:
+            if decision.weight is not None:
+                self._ended(decision, decision.weight)
         of_examples, of_labels = _outcomes(decisions)
         of_examples["consumed"], of_labels["consumed"] = examples, labels
         for tally, majority in ((self._tallies.life, self._life), (self._tallies.epoch, self._epoch)):

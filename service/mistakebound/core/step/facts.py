@@ -29,6 +29,8 @@ class StepFacts:
     """(stream, reason) -> dead letters; reasons are those of `mistakebound.core.faults`."""
     lost: dict[Stream, int] = field(default_factory=_zeros)
     """Offsets of input that was deleted or damaged before it was read, and passed on demand."""
+    asked: dict[bool, int] = field(default_factory=_zeros)
+    """Whether the label was asked for -> predictions, while labels are asked for."""
     predicted: dict[str, int] = field(default_factory=_zeros)
     """Predicted class -> predictions."""
     evaluations: dict[tuple[str, str], int] = field(default_factory=_zeros)

@@ -14,10 +14,12 @@ from mistakebound.core.faults import BadRecord
 from mistakebound.core.learners import Score
 from mistakebound.core.ledger.entries import Waiting
 from mistakebound.core.ledger.label_outcomes import OUTCOMES
+from mistakebound.core.messages.beside import Beside
 from mistakebound.core.messages.dead_letters import dead_letter
 from mistakebound.core.messages.labels import Carried, spelled
 from mistakebound.core.messages.schema import Decision, Prediction, Update, encode
 from mistakebound.core.records import Lost, Outgoing, Position, Record, Stream, TopicPartition
+from mistakebound.core.step.asking import asking
 from mistakebound.core.step.counting import Counting
 from mistakebound.core.step.explain import Explaining
 from mistakebound.core.step.facts import StepFacts
@@ -58,6 +60,7 @@ class PartitionStep:
         self.counting = Counting(self.ledger.tallies, facts, state.model.classes)
         self.sizes = Sizes(state.model, state.limits)
         self.issued = state.settings.learner.delay_policy == "issued"
+        self.asking = asking(state.settings.labels)
 
     def run(self, merge: Merge, drained: Collection[TopicPartition], allowance: int, room: int) -> None:
         """Steps 1 to 5 of the ledger's rules, record after record, while the allowance lasts.
@@ -155,19 +158,22 @@ class PartitionStep:
         score = model.score(x)
         predicted = model.predict(score)
         one, many = (score, UNSET) if isinstance(score, float) else (UNSET, score)
-        prediction = encode(
-            Prediction(
-                id=record_id,
-                prediction=predicted,
-                score=one,
-                scores=many,
-                features=Raw(raw),
-                source=offset,
-                at=ledger.stream_time,
-                model=model.encoded_version(),  # type: ignore[arg-type]
-            )
+        prediction = Prediction(
+            id=record_id,
+            prediction=predicted,
+            score=one,
+            scores=many,
+            features=Raw(raw),
+            source=offset,
+            at=ledger.stream_time,
+            model=model.encoded_version(),  # type: ignore[arg-type]
         )
-        self._write(Outgoing("predictions", self.partition, record.key, prediction, record.headers))
+        beside: Beside | None = None
+        if self.asking is not None and one is not UNSET:
+            prediction = self.asking.said(prediction, one)
+            beside = Beside.of(prediction)
+            self.facts.asked[prediction.ask is True] += 1
+        self._write(Outgoing("predictions", self.partition, record.key, encode(prediction), record.headers))
         entry = Waiting(
             record_id,
             offset,
@@ -178,6 +184,7 @@ class PartitionStep:
             ledger.predictions_end,
             ledger.outcomes_end,
             model.folded(),
+            beside,
         )
         ledger.wait(entry)
         if predicted is not None:
@@ -191,7 +198,13 @@ class PartitionStep:
 
     def _give_up(self, entry: Waiting, outcome: Literal["expired", "evicted"]) -> None:
         self.ledger.resolve(entry.id, None)
-        self.decisions.append(Decision(outcome, entry.id, entry.source))
+        self._ended(entry, Decision(outcome, entry.id, entry.source))
+
+    def _ended(self, entry: Waiting, decision: Decision) -> None:
+        """Write down what became of an example, and for how many it stands where labels are asked for."""
+        if entry.beside is not None:
+            decision = replace(decision, weight=entry.beside.weight)
+        self.decisions.append(decision)
 
     # --- labels -----------------------------------------------------------------------------------
 
@@ -253,9 +266,7 @@ class PartitionStep:
 
     def _apply(self, entry: Waiting, label_offset: int, label: LabelValue) -> None:
         self._judge(entry, label)
-        self.decisions.append(
-            Decision("applied", entry.id, entry.source, label_offset, label, entry.predicted)
-        )
+        self._ended(entry, Decision("applied", entry.id, entry.source, label_offset, label, entry.predicted))
 
     def _apply_late(self, record_id: str, label_offset: int, label: LabelValue, carried: Carried) -> None:
         """Judge the label record's own content. The epoch of its prediction is not known."""
@@ -287,6 +298,11 @@ class PartitionStep:
         except BadRecord:  # predicted in an older epoch, whose settings took what these do not
             model.labelled(partition)
             return
+        if self.asking is not None:
+            self.counting.length(model.learner.length(x))
+            if late or (entry.beside is not None and entry.beside.weight == 0):
+                model.labelled(partition)
+                return
         if self.reader.knows(label):  # or else it was parked in an older epoch, which had other classes
             amount, predicted = model.decide(x, label)
             if self.issued and entry.epoch == model.epoch:

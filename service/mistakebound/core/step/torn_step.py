@@ -38,6 +38,7 @@ class TornPartitionStep(PartitionStep):
             published.floor,
             ledger.outcomes_end,
             published.updates,
+            published.beside,
         )
         ledger.wait(entry)
         if entry.predicted is not None:

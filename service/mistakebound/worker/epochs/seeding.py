@@ -93,7 +93,8 @@ def planned(log: Log, settings: Settings, rows: Iterable[Row]) -> SeedPlan:
     limits = SizeLimits(**{topic.replace("-", "_"): log.max_record_bytes(topic) for topic in OUTPUTS})
     ledgers = {p: Ledger(settings.labels) for p in range(partitions)}
     fold.model.begin()
-    state = State(settings, fold.model, ledgers, limits)
+    labels = settings.labels.model_copy(update={"ask": None})  # these are all there: none need be asked for
+    state = State(settings.model_copy(update={"labels": labels}), fold.model, ledgers, limits)
     replay_rows(rejections.numbered(rows), settings, partitions, taken=collect, state=state)
     examples = [ledger.tallies.life.examples for ledger in ledgers.values()]
     labelled = sum(one["labelled"] for one in examples)
