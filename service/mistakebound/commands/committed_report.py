@@ -14,6 +14,7 @@ from mistakebound.core.model.fold import Fold
 from mistakebound.core.records import INPUTS, Topic
 from mistakebound.core.reporting.report import ModelSummary, PartitionCounts, Report, report, summary
 from mistakebound.core.reporting.status import Behind
+from mistakebound.core.theorems.asked import expected_mistakes
 from mistakebound.core.theorems.claims import certificate, claims
 from mistakebound.log.newest import newest_record
 from mistakebound.log.protocol import Log
@@ -98,7 +99,9 @@ def report_of(log: Log, cut: Cut, settings: Settings, *, fold: bool) -> Report:
     folded, cut = _fold(log, cut, settings)
     counted = [of for of in cut.of_epoch() if of is not None]
     found = folded.model
-    return report(_counts(cut), learner.kind, summary(found), claims(found, counted), certificate(found))
+    bounds, expected = claims(found, counted), expected_mistakes(found, counted)
+    model = summary(found)
+    return report(_counts(cut), learner.kind, model, bounds, certificate(found), expected=expected)
 
 
 def _learner(epoch: Epoch) -> LearnerSettings:

@@ -1,9 +1,9 @@
 """A report for people."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 from mistakebound.commands.output import render_rate, render_table
-from mistakebound.core.reporting.report import Rejected, Report
+from mistakebound.core.reporting.report import AskedLabels, Rejected, Report
 from mistakebound.core.theorems.claims import Bound
 
 
@@ -24,6 +24,7 @@ def render_report(report: Report) -> str:
             f"{report.mistakes} of {report.labelled} labelled, rate {render_rate(report.mistake_rate)}",
         ),
         ("always majority", f"{majority.mistakes}, rate {render_rate(majority.mistake_rate)}{worse}"),
+        *(() if report.asked is None else _asked_rows(report.asked)),
         ("updates", f"{report.updates} (epoch {model.epoch}, by partition: {by_partition})"),
     ]
     if model.window is not None:
@@ -36,6 +37,24 @@ def render_report(report: Report) -> str:
     if model.digest is not None:
         rows.append(("model", f"{model.features} features, sha256 {model.digest}"))
     return render_table(*rows)
+
+
+def _asked_rows(asked: AskedLabels) -> Iterator[tuple[str, str]]:
+    """How many labels were asked for, and what their mistakes say of all of them."""
+    wanted, others = asked.labelled + asked.missing, asked.unasked_labelled + asked.unasked_missing
+    yield (
+        "labels asked",
+        f"{wanted} of {wanted + others} examples (came {asked.labelled}, never came {asked.missing}; came unasked {asked.unasked_labelled})",
+    )
+    rate = render_rate(asked.estimated_mistake_rate)
+    all_came = "" if not asked.missing else ", too low: some never came"
+    yield (
+        "estimate",
+        f"{asked.estimated_mistakes:.1f} mistakes, rate {rate}, from {asked.mistakes} asked for{all_came}",
+    )
+    if asked.expected is not None:
+        one = asked.expected
+        yield "expected", f"mistakes {one.count}, on average <= {one.value:.4g} ({one.name}, {one.assumes})"
 
 
 def _render_all_rejected(report: Report) -> list[str]:

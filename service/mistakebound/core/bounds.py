@@ -91,6 +91,20 @@ def halving(concepts: int) -> float:
     return concepts.bit_length() - 1
 
 
+def asked(b: float, radius: float, gamma: float) -> float:
+    """E[M] <= (2b + R^2)^2/(8 b gamma^2): perceptrons that ask for the label of a score s with probability b/(b + |s|).
+
+    M are all mistakes, asked for or not, at zero delay, with one worker; the mean is over what is asked for. Cesa-Bianchi,
+    Gentile & Zaniboni, JMLR 7, 2006, theorem 1, on separable data. R is over all labelled examples, and not over the
+    updates: these depend on what was asked for.
+
+    Each update has 2 a y u.x - ||x||^2 >= 2 a gamma - R^2 and -2 y w.x = 2|s|, so that the sum over updates of
+    2 a gamma - R^2 + 2|s| is at most a^2. With a = (2b + R^2)/(2 gamma) each term is 2(b + |s|), and a mistake becomes an
+    update with probability b/(b + |s|): 2 b E[M] <= a^2.
+    """
+    return (2 * b + radius**2) ** 2 / (8 * b * gamma**2)
+
+
 def rescored_by_partition(updates: float, waiting: Iterable[int]) -> float:
     """M <= (sum over p of W_p) U under `rescore`, any number of workers and partitions, plain learners.
 

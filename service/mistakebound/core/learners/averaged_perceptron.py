@@ -17,7 +17,7 @@ from functools import partial
 from typing import Any
 
 from mistakebound.core.learners.claim import euclidean_norm, separable, undeclared_margin
-from mistakebound.core.learners.kind import AVERAGES, Kind
+from mistakebound.core.learners.kind import AVERAGES, GROWS, Kind
 from mistakebound.core.learners.multiclass_perceptron import many_classes
 from mistakebound.core.linear.parts import Parts
 from mistakebound.core.linear.theta import Theta, errs, euclidean, predict, saturate
@@ -100,6 +100,7 @@ KIND = Kind(
     scores_with=AveragedPerceptron.averages,
     parameters=("learning_rate", "tie", "gamma", "window"),
     no_issued=AVERAGES,
+    no_ask=GROWS,
     claim=separable,
     undeclared=undeclared_margin,
     norm=euclidean_norm,

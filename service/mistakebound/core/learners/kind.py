@@ -80,6 +80,16 @@ AVERAGES = Refusal(
     "predicts with another vector than it learns with, so `issued` bounds nothing", 'Set it to "rescore"'
 )
 """The averaged and voted perceptrons do not learn from the predictions that they issue."""
+VOTES = Refusal(
+    "scores by the concepts left: a size that does not say how sure it is",
+    "Take the perceptron, or leave it out",
+)
+"""Set learners do not ask for labels."""
+GROWS = Refusal(
+    "adds its votes up over the labels, so that scores grow with their number, and it would soon ask for none",
+    "Take the perceptron, or leave it out",
+)
+"""Why labels cannot be asked for by the scores of an average."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -124,12 +134,16 @@ class Kind:
     """Why `window` is not among its parameters; None if it is."""
     no_issued: Refusal | None = None
     """Why `delay_policy = "issued"` is refused; None if it is not."""
+    no_ask: Refusal | None = None
+    """Why `labels.ask` is refused; None if it is not."""
     one_partition: Refusal | None = None
     """Why it cannot have several partitions; None if it can."""
 
     # What is proved of it.
     claim: Callable[[Run], Claim | None]
     """What its theorem says; None if a number is not declared or an assumption does not hold."""
+    asking: Callable[[LearnerSettings, float, float], Claim | None] | None = None
+    """Where labels are asked for: what is proved of the mistakes to be expected, from b and R; None if nothing is."""
     undeclared: Callable[[LearnerSettings], str | None] = lambda settings: None
     """Why no theorem speaks of these settings; None if the settings are not the reason."""
     norm: Callable[[LearnerSettings, Mapping[str, float]], float | None] | None = None

@@ -7,7 +7,8 @@ mistakes (Novikoff 1962). The learning rate r scales every weight and changes no
 
 from functools import partial
 
-from mistakebound.core.learners.claim import euclidean_norm, separable, undeclared_margin
+from mistakebound.core import bounds
+from mistakebound.core.learners.claim import Claim, euclidean_norm, separable, undeclared_margin
 from mistakebound.core.learners.kind import Kind
 from mistakebound.core.learners.multiclass_perceptron import many_classes
 from mistakebound.core.linear.linear import Linear
@@ -19,6 +20,17 @@ def perceptron(settings: LearnerSettings, partitions: int) -> Linear:
     return Linear(settings, partitions, scale=settings.learning_rate)
 
 
+def _asking(settings: LearnerSettings, rate: float, radius: float) -> Claim | None:
+    """With the learning rate r scores are r times those of the theorem, and so b is b/r."""
+    if settings.gamma is None:
+        return None
+    b = rate / settings.learning_rate
+    most = bounds.asked(b, radius, settings.gamma)
+    return Claim(
+        "Cesa-Bianchi", most, f"b = {b:.4g}, R = {radius:.4g}, gamma = {settings.gamma:.4g}", "mistakes"
+    )
+
+
 KIND = Kind(
     name="perceptron",
     order=10,
@@ -28,6 +40,7 @@ KIND = Kind(
     bound="(R/gamma)^2",
     parameters=("learning_rate", "tie", "gamma", "window"),
     claim=separable,
+    asking=_asking,
     undeclared=undeclared_margin,
     norm=euclidean_norm,
     sums=True,

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 from mistakebound.core import learners
 from mistakebound.core.faults import BadRecord
 from mistakebound.core.learners.concepts import variables_of
-from mistakebound.core.learners.kind import Unmet
+from mistakebound.core.learners.kind import Kind, Unmet
 from mistakebound.core.messages.features import Features
 from mistakebound.core.messages.inputs import declared
 from mistakebound.settings import Settings
@@ -38,11 +38,24 @@ def unmet(settings: Settings, partitions: int | None = None) -> Iterator[Unmet]:
         yield Unmet("learner.window", f"{kind.name} {kind.no_window.why}", kind.no_window.remedy)
     if learner.delay_policy == "issued" and kind.no_issued is not None:
         yield Unmet("learner.delay_policy", f"{kind.name} {kind.no_issued.why}", kind.no_issued.remedy)
+    if settings.labels.ask is not None:
+        yield from _asking(settings, kind)
     if len(declared(settings.labels)) != 2 and kind.many is None:
         yield Unmet("labels.classes", f"{kind.name} knows two classes", "Declare two, or take a perceptron")
     if partitions is not None and partitions > 1 and kind.one_partition is not None:
         wrong = f"{kind.name} {kind.one_partition.why}; there are {partitions}"
         yield Unmet("log.partitions", wrong, kind.one_partition.remedy)
+
+
+def _asking(settings: Settings, kind: Kind) -> Iterator[Unmet]:
+    if len(declared(settings.labels)) != 2:
+        yield Unmet(
+            "labels.ask",
+            "labels are asked for by the one score of two classes",
+            "Declare two, or leave it out",
+        )
+    elif kind.no_ask is not None:
+        yield Unmet("labels.ask", f"{kind.name} {kind.no_ask.why}", kind.no_ask.remedy)
 
 
 def cautions(settings: Settings) -> Iterator[Unmet]:

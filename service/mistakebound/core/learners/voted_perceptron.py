@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from mistakebound.core.learners.claim import euclidean_norm, separable, undeclared_margin
-from mistakebound.core.learners.kind import AVERAGES, Kind, Refusal
+from mistakebound.core.learners.kind import AVERAGES, GROWS, Kind, Refusal
 from mistakebound.core.learners.mistakes import Mistake, Mistakes
 from mistakebound.core.linear.parts import Parts
 from mistakebound.core.linear.theta import Theta, errs, euclidean, predict, saturate
@@ -94,6 +94,7 @@ KIND = Kind(
         "Take the averaged-perceptron, or learner.budget for its votes",
     ),
     no_issued=AVERAGES,
+    no_ask=GROWS,
     one_partition=Refusal(
         "needs one partition, for the order of its vectors matters",
         "Take a log or recording of one partition, or the averaged-perceptron",

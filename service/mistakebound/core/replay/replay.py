@@ -17,6 +17,7 @@ from mistakebound.core.reporting.report import PartitionCounts, Rejected, Report
 from mistakebound.core.step.merge import Merge
 from mistakebound.core.step.state import State
 from mistakebound.core.step.step import Step, step
+from mistakebound.core.theorems.asked import expected_mistakes
 from mistakebound.core.theorems.claims import certificate, claims
 from mistakebound.settings import Settings
 
@@ -181,5 +182,6 @@ def report_of(state: State, rejected: tuple[Rejected, ...] = ()) -> Report:
     """The report of a worker's whole state, and of what a replay could not use."""
     model, kind, ledgers = state.model, state.settings.learner.kind, state.ledgers.values()
     counts = [PartitionCounts(one.tallies.life, len(one.waiting), len(one.parked)) for one in ledgers]
-    bounds = claims(model, [one.tallies.epoch for one in ledgers])
-    return report(counts, kind, summary(model), bounds, certificate(model), rejected)
+    tallies = [one.tallies.epoch for one in ledgers]
+    bounds, expected = claims(model, tallies), expected_mistakes(model, tallies)
+    return report(counts, kind, summary(model), bounds, certificate(model), rejected, expected)

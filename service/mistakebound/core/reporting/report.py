@@ -6,15 +6,18 @@ from math import inf
 from typing import Any
 
 import msgspec
+from msgspec import UNSET
 
+from mistakebound.core.messages.asking import MILLION
 from mistakebound.core.messages.tallies import EXAMPLE_OUTCOMES, LABEL_OUTCOMES, Tally
 from mistakebound.core.model.model import Model
 from mistakebound.core.records import Stream
+from mistakebound.core.theorems.asked import ExpectedMistakes
 from mistakebound.core.theorems.claims import Bound
 
 FEWEST_TO_COMPARE = 100
 """Labelled examples from which on a learner is compared with always the majority: it has to make its first mistakes."""
-ONLY_WHERE_TOLD = ("worse_than_majority", "rejected", "afresh")
+ONLY_WHERE_TOLD = ("worse_than_majority", "rejected", "afresh", "asked")
 """Fields that earlier versions did not have: a report with nothing to tell is the same, byte for byte, as theirs."""
 
 
@@ -76,6 +79,25 @@ class Pass:
 
 
 @dataclass(frozen=True, slots=True)
+class AskedLabels:
+    """Examples predicted while labels were asked for, that have ended since; those that wait are not among them."""
+
+    labelled: int
+    """Asked for, and the label came."""
+    missing: int
+    """Asked for, and given up."""
+    unasked_labelled: int
+    unasked_missing: int
+    mistakes: int
+    """Among the labels asked for."""
+    estimated_mistakes: float
+    """Among all of them, without bias where none is missing: the sum of the weights of `mistakes`."""
+    estimated_mistake_rate: float | None
+    """Of the same, labelled or not."""
+    expected: ExpectedMistakes | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Report:
     """Counts for the life of all partitions together; rates are per labelled example (None where none is)."""
 
@@ -111,6 +133,8 @@ class Report:
     """What a replay could not use, and why; of several passes, what the first could not."""
     afresh: str | None = None
     """Why a recording was run anew instead of as recorded, so that its numbers may not be the live stream's."""
+    asked: AskedLabels | None = None
+    """Where labels were asked for."""
 
     def as_dict(self) -> dict[str, Any]:
         """Plain JSON values. A field of `ONLY_WHERE_TOLD` is left out where it has nothing to tell."""
@@ -141,6 +165,7 @@ def report(
     bounds: tuple[Bound, ...] = (),
     margin_upper_bound: float | None = None,
     rejected: tuple[Rejected, ...] = (),
+    expected: ExpectedMistakes | None = None,
 ) -> Report:
     """The partitions added up."""
     counted = list(partitions)
@@ -166,6 +191,27 @@ def report(
         model=model,
         worse_than_majority=labelled >= FEWEST_TO_COMPARE and mistakes > majority,
         rejected=rejected,
+        asked=_asked(counted, expected),
+    )
+
+
+def _asked(partitions: Iterable[PartitionCounts], expected: ExpectedMistakes | None) -> AskedLabels | None:
+    found = [asked for one in partitions if (asked := one.life.asked) is not UNSET]
+    if not found:
+        return None
+    millionths = sum(asked.estimate for asked in found)
+    ended = sum(
+        asked.labelled + asked.missing + asked.unasked_labelled + asked.unasked_missing for asked in found
+    )
+    return AskedLabels(
+        labelled=sum(asked.labelled for asked in found),
+        missing=sum(asked.missing for asked in found),
+        unasked_labelled=sum(asked.unasked_labelled for asked in found),
+        unasked_missing=sum(asked.unasked_missing for asked in found),
+        mistakes=sum(asked.mistakes for asked in found),
+        estimated_mistakes=millionths / MILLION,
+        estimated_mistake_rate=rate(millionths, MILLION * ended),
+        expected=expected,
     )
 
 

@@ -51,6 +51,10 @@ def claims(model: Model, tallies: Iterable[Tally]) -> tuple[Bound, ...]:
     counted = list(tallies)
     waited = [tally.outstanding for tally in counted]
     mistakes = sum(tally.mistakes for tally in counted)
+    if model.settings.labels.ask is not None:  # mistakes whose label was not asked for cause no update
+        if claim.of == "mistakes":
+            return ()
+        return (_bound(claim, "updates", claim.most, sum(model.updates), claim.assumes),)
     if claim.of == "mistakes":
         at_once = not missing and sum(waited) <= 1 and len(counted) == model.partitions
         return (_bound(claim, "mistakes", claim.most, mistakes, claim.assumes),) if at_once else ()
