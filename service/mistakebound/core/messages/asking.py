@@ -31,6 +31,11 @@ class Asked(Struct):
     radius: float = 0.0
     """Largest length of a labelled example, in the learner's own space: the R of the theorem."""
 
+    @property
+    def estimated_mistakes(self) -> float:
+        """Among all these examples."""
+        return self.estimate / MILLION
+
     def count(self, weight: int, *, labelled: bool, mistaken: bool) -> None:
         """An example has ended."""
         if not weight:

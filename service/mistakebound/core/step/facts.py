@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Literal
 
+from mistakebound.core.messages.asking import Asked
 from mistakebound.core.messages.tallies import ExampleOutcome, LabelOutcome
 from mistakebound.core.records import Stream
 from mistakebound.core.step.explain import ExplainedMistake
@@ -68,5 +69,7 @@ class PartitionTotals:
     """Of the current epoch, as n counts them."""
     waiting: int
     parked: int
+    asked: Asked | None = None
+    """Where labels were asked for."""
     oldest_waiting_ms: int | None = None
     """Stream time at which the oldest waiting example was predicted; None when none waits."""

@@ -1,7 +1,10 @@
 """What a worker holds."""
 
 from collections.abc import Collection, Mapping
+from copy import copy
 from dataclasses import dataclass, field
+
+from msgspec import UNSET
 
 from mistakebound.core.ledger.ledger import Ledger
 from mistakebound.core.model.model import Model
@@ -51,5 +54,6 @@ class State:
             updates=ledger.tallies.epoch.updates,
             waiting=len(ledger.waiting),
             parked=len(ledger.parked),
+            asked=None if life.asked is UNSET else copy(life.asked),
             oldest_waiting_ms=None if oldest is None else oldest.at,
         )

@@ -27,6 +27,7 @@ _ASSETS = {
     "/page.css": ("page.css", "text/css; charset=utf-8"),
     "/page.js": ("page.js", "text/javascript; charset=utf-8"),
     "/figures.js": ("figures.js", "text/javascript; charset=utf-8"),
+    "/asked.js": ("asked.js", "text/javascript; charset=utf-8"),
     "/model.js": ("model.js", "text/javascript; charset=utf-8"),
     "/write.js": ("write.js", "text/javascript; charset=utf-8"),
     "/chart.js": ("chart.js", "text/javascript; charset=utf-8"),

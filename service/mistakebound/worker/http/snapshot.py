@@ -113,7 +113,14 @@ class Snapshots:
             for ledger in ledgers.values()
         ]
         if learned is not None:
-            found = report(counts, self._learner, learned.summary, learned.bounds, learned.margin_upper_bound)
+            found = report(
+                counts,
+                self._learner,
+                learned.summary,
+                learned.bounds,
+                learned.margin_upper_bound,
+                expected=learned.expected,
+            )
         else:
             version = (0, ()) if state is None else (state.model.epoch, tuple(state.model.updates))
             found = report(counts, self._learner, ModelSummary(*version))

@@ -47,6 +47,20 @@ _TOTALS = {
     "parked": "Labels waiting for their example.",
 }
 
+_ASKED = {
+    "asked_labelled": ("labelled", "Labels that were asked for and came, over the life of the partition."),
+    "asked_missing": (
+        "missing",
+        "Labels that were asked for and never came, over the life of the partition.",
+    ),
+    "asked_mistakes": ("mistakes", "Mistakes among the labels that were asked for and came."),
+    "estimated_mistakes": (
+        "estimated_mistakes",
+        "Mistakes among all examples predicted while labels were asked for, as those asked for estimate them.",
+    ),
+}
+"""Exported only where labels are asked for: metric -> the count's name, and what it means."""
+
 
 class Definitions:
     """All metrics of one worker, in a registry of its own."""
@@ -153,6 +167,15 @@ class Definitions:
         self.examples = add.counter(
             "examples", "Examples, by what became of them.", outcome=get_args(ExampleOutcome)
         )
+        self.asked = add.counter(
+            "labels_asked",
+            "Predictions committed while labels are asked for, by whether theirs is.",
+            asked=("true", "false"),
+        )
+        self.expected = add.late_gauge(
+            "expected_mistakes_bound",
+            "Most mistakes to be expected in this epoch, on average over the labels asked for; one run may make more.",
+        )
         self.label_delay = add.batches(
             "label_delay_seconds", "Time from an example's record to its label's record.", LABEL_DELAYS_S
         )
@@ -202,6 +225,10 @@ class Definitions:
         add = self.registry
         self.totals = {
             name: add.gauge("partition_" + name, text, partition=()) for name, text in _TOTALS.items()
+        }
+        self.asked_totals = {
+            name: add.gauge("partition_" + metric, text, partition=())
+            for metric, (name, text) in _ASKED.items()
         }
         self.waiting_limit = add.gauge(
             "waiting_limit", "Most examples that may wait for their label in one partition."

@@ -106,6 +106,10 @@ class Metrics:
         self._of.registry.show(self._of.window_margin_bound, window)
         self._of.registry.show(self._of.declared_margin, declared)
 
+    def expected_mistakes(self, bound: float | None) -> None:
+        """The most that are to be expected where labels are asked for; None where no theorem says so."""
+        self._of.registry.show(self._of.expected, bound)
+
     def version_space(self, concepts: int | None) -> None:
         """How many concepts agree with all updates; None for learners of another kind."""
         self._of.registry.show(self._of.version_space, concepts)
@@ -182,6 +186,7 @@ class Metrics:
         _add(self._of.consumed, facts.consumed)
         _add(self._of.rejected, facts.rejected)
         _add(self._of.lost, facts.lost)
+        _add(self._of.asked, {"true" if asked else "false": count for asked, count in facts.asked.items()})
         self._add_classes(self._of.predictions, facts.predicted)
         self._add_classes(self._of.evaluations, facts.evaluations)
         self._add_classes(self._of.mistakes, facts.mistakes)
@@ -201,6 +206,9 @@ class Metrics:
         for partition, one in totals.items():
             for name, gauge in self._of.totals.items():
                 gauge.labels(str(partition)).set(getattr(one, name))
+            if one.asked is not None:
+                for name, gauge in self._of.asked_totals.items():
+                    gauge.labels(str(partition)).set(getattr(one.asked, name))
             if one.oldest_waiting_ms is None:
                 self._of.oldest.remove(str(partition))
             else:
@@ -209,7 +217,7 @@ class Metrics:
     def _remove(self, partitions: Iterable[int]) -> None:
         """The partitions are no longer ours: their new owners export them from now on."""
         for partition in map(str, partitions):
-            for gauge in (*self._of.totals.values(), self._of.oldest):
+            for gauge in (*self._of.totals.values(), *self._of.asked_totals.values(), self._of.oldest):
                 gauge.remove(partition)
             for stream in get_args(Stream):
                 self._of.lag.remove(stream, partition)

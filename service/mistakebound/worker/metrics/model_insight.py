@@ -15,6 +15,7 @@ from mistakebound.core.model.model import Model
 from mistakebound.core.reporting.report import ModelSummary, summary
 from mistakebound.core.reporting.status import Hypothesis, Weight
 from mistakebound.core.step.state import State
+from mistakebound.core.theorems.asked import ExpectedMistakes, expected_mistakes
 from mistakebound.core.theorems.claims import (
     Bound,
     certificate,
@@ -45,6 +46,8 @@ class Learned:
     summary: ModelSummary
     hypothesis: Hypothesis
     no_bound: str | None
+    expected: ExpectedMistakes | None = None
+    """Where labels are asked for."""
 
 
 class ModelInsight:
@@ -77,7 +80,9 @@ class ModelInsight:
         if seen != self._seen:
             self._seen = seen
             weights = model.learner.weights()
-            self.learned = found = _measured(model, claims(model, tallies), weights)
+            expected = expected_mistakes(model, tallies)
+            self.learned = found = _measured(model, claims(model, tallies), weights, expected)
+            self._metrics.expected_mistakes(None if expected is None else expected.value)
             self._metrics.model(found.summary.features or 0, hypot(*weights.values()))
             self._metrics.bounds(found.bounds)
             self._metrics.margin(
@@ -93,12 +98,15 @@ class ModelInsight:
         """No model is served: take its figures off the page."""
         self._next_s, self._seen, self.learned = -inf, None, None
         self._metrics.bounds(())
+        self._metrics.expected_mistakes(None)
         self._metrics.margin(None, None, None)
         self._metrics.version_space(None)
         self._metrics.window(None, None)
 
 
-def _measured(model: Model, bounds: tuple[Bound, ...], weights: Mapping[str, Any]) -> Learned:
+def _measured(
+    model: Model, bounds: tuple[Bound, ...], weights: Mapping[str, Any], expected: ExpectedMistakes | None
+) -> Learned:
     return Learned(
         bounds,
         certificate(model),
@@ -106,6 +114,7 @@ def _measured(model: Model, bounds: tuple[Bound, ...], weights: Mapping[str, Any
         summary(model, MOST_DIGESTED),
         _hypothesis(model, weights),
         None if bounds else why_none(model),
+        expected,
     )
 
 

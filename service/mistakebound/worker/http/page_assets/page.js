@@ -1,5 +1,6 @@
 // The status page: asks /api/status every two seconds and shows the answer.
 
+import { showAsked } from "/asked.js";
 import { alone, showClasses, showFigures, showHistory, showOutcomes, showPartitions } from "/figures.js";
 import { showBounds, showMistakes, showWeights } from "/model.js";
 import { $, list, make, percent, say, time } from "/write.js";
@@ -54,6 +55,7 @@ function show(status) {
   showBounds(status, worker);
   showOutcomes("labels", status.labels, status.parked, "parked");
   showOutcomes("examples", { consumed: status.examples, ...status.example_outcomes }, status.waiting, "waiting");
+  showAsked(status);
   showWeights(worker);
   showClasses(worker);
   showMistakes(worker);
