@@ -132,6 +132,8 @@ _CHOSEN: Mapping[str, Case] = {
     "averaged perceptron, three classes, window": _case(
         "averaged-perceptron", _best, labels=THREE, window=22
     ),
+    "perceptron, labels asked for": _case("perceptron", labels={"ask": 0.8, "ask_seed": 3}),
+    "balanced winnow, labels asked for": _case("balanced-winnow", labels={"ask": 0.8}),
     "littlestone winnow, zero, window": _case(
         "littlestone-winnow", _either, BOOLEAN, threshold=2.0, demotion="zero", relevant=2, window=2
     ),

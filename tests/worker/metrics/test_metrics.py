@@ -7,6 +7,7 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from mistakebound.core.faults import REASONS
+from mistakebound.core.messages.asking import Asked
 from mistakebound.core.messages.labels import spelled
 from mistakebound.core.step.facts import PartitionTotals, StepFacts
 from mistakebound.core.theorems.claims import Bound
@@ -23,7 +24,7 @@ from mistakebound.worker.events import (
     TransactionOpened,
 )
 from mistakebound.worker.metrics.metrics import Metrics
-from tests.worker.support.events import assigned, committed, waiting
+from tests.worker.support.events import asked, assigned, committed, waiting
 
 TYPES = {
     "build_info": "gauge",
@@ -39,6 +40,7 @@ TYPES = {
     "model_updates_total": "counter",
     "labels_total": "counter",
     "examples_total": "counter",
+    "labels_asked_total": "counter",
     "label_delay_seconds": "histogram",
     "prediction_margin": "histogram",
     "prediction_latency_seconds": "histogram",
@@ -59,6 +61,10 @@ TYPES = {
     "partition_updates": "gauge",
     "partition_waiting": "gauge",
     "partition_parked": "gauge",
+    "partition_asked_labelled": "gauge",
+    "partition_asked_missing": "gauge",
+    "partition_asked_mistakes": "gauge",
+    "partition_estimated_mistakes": "gauge",
     "misplaced_labels": "gauge",
     "waiting_limit": "gauge",
     "parked_limit": "gauge",
@@ -97,6 +103,7 @@ KNOWN = {
         ("applied_late",),
         ("invalid",),
     },
+    "labels_asked_total": {("true",), ("false",)},
     "examples_total": {("labelled",), ("expired",), ("evicted",), ("duplicate",), ("invalid",)},
     "transactions_total": {("committed",), ("stale",), ("fenced",), ("failed",)},
     "rebuilds_total": {("stale",), ("fenced",), ("failed",), ("unreachable",)},
@@ -254,6 +261,23 @@ def test_durable_totals_are_gauges_by_partition() -> None:
     names = ("examples", "labelled", "mistakes", "baseline_mistakes", "updates", "waiting", "parked")
     assert [seen["partition_" + name, ("3",)] for name in names] == [40, 30, 7, 11, 6, 9, 2]
     assert seen["pending_oldest_timestamp_seconds", ("3",)] == 1_700_000_000.5
+
+
+def test_labels_asked_for_are_exported_only_where_labels_are_asked_for() -> None:
+    """Their counts by partition, and the mistakes that they estimate."""
+    metrics = binary()
+    metrics.observe(committed(totals={0: TOTALS}))
+    assert not [name for name, _ in samples(metrics) if name.startswith("partition_asked")]
+    metrics.observe(committed(StepFacts(asked={True: 2, False: 5})))
+    metrics.observe(asked({1: Asked(labelled=9, missing=1, mistakes=4, estimate=5_500_000)}))
+    seen = samples(metrics)
+    assert seen["labels_asked_total", ("true",)] == 2
+    assert seen["labels_asked_total", ("false",)] == 5
+    found = [
+        seen["partition_" + name, ("1",)] for name in ("asked_labelled", "asked_missing", "asked_mistakes")
+    ]
+    assert found == [9, 1, 4]
+    assert seen["partition_estimated_mistakes", ("1",)] == 5.5
 
 
 def test_nothing_is_said_of_the_oldest_when_nothing_waits() -> None:

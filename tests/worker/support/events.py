@@ -1,7 +1,9 @@
 """What a loop reports, in short."""
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 
+from mistakebound.core.messages.asking import Asked
 from mistakebound.core.model.fold import Fold
 from mistakebound.core.step.facts import PartitionTotals, StepFacts
 from mistakebound.core.step.state import State
@@ -23,6 +25,11 @@ def committed(
 ) -> StepCommitted:
     """A step that took a millisecond."""
     return StepCommitted(StepFacts() if facts is None else facts, totals or {}, 0.001, at_s)
+
+
+def asked(counts: Mapping[int, Asked]) -> StepCommitted:
+    """A step of partitions with these counts of labels asked for."""
+    return committed(totals={p: replace(NOTHING, asked=one) for p, one in counts.items()})
 
 
 def progressed(*partitions: int) -> StepCommitted:

@@ -2,9 +2,10 @@
 
 from prometheus_client.parser import text_string_to_metric_families
 
+from mistakebound.core.messages.asking import Asked
 from mistakebound.core.theorems.claims import Bound
 from mistakebound.worker.metrics.metrics import Metrics
-from tests.worker.support.events import assigned, waiting
+from tests.worker.support.events import asked, assigned, waiting
 
 
 def worker_page() -> dict[str, set[str]]:
@@ -14,6 +15,8 @@ def worker_page() -> dict[str, set[str]]:
     metrics.observe(waiting({0: 1}))
     metrics.margin(0.5, 0.25, 0.25)
     metrics.version_space(7)
+    metrics.expected_mistakes(1_097.0)
+    metrics.observe(asked({0: Asked(labelled=3, missing=1)}))
     metrics.bounds([Bound("Novikoff", 63.5, 41, True, "updates", "R = 1")])
     found: dict[str, set[str]] = {}
     for family in text_string_to_metric_families(metrics.page()[0].decode()):
