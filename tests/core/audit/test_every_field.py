@@ -19,6 +19,11 @@ OTHER = {"examples": "labels", "labels": "examples", "predictions": "updates", "
 BEGUN_MS = 1_000
 MINUTE_MS = 60_000
 
+SETTINGS: dict[str, dict[str, Any]] = {
+    "averaged": {"kind": "averaged-perceptron"},
+    "labels asked for": {"kind": "perceptron", "labels": {"ask": 1.0, "ask_seed": 4}},
+}
+
 
 def _inputs(first: int) -> Iterator[Outgoing]:
     """An example and its label of one partition; of the other: examples with headers, one of them twice, one never labelled and one that cannot be read; labels soon,
@@ -50,12 +55,13 @@ def _label(p: int, n: int, at: int, label: bool, **content: Any) -> Outgoing:
     return Outgoing("labels", p, f"{p}-{n}".encode(), value, (), at)
 
 
-@pytest.fixture(scope="module")
-def lines() -> list[dict[str, Any]]:
+@pytest.fixture(scope="module", params=SETTINGS)
+def lines(request: pytest.FixtureRequest) -> list[dict[str, Any]]:
     """A recording of what a worker made of them in several steps, as JSON objects without the header."""
+    chosen = SETTINGS[request.param]
     settings = settings_for(
-        learner={"kind": "averaged-perceptron"},
-        labels={"max_delay": 0.03, "parking": 0.02},
+        learner={"kind": chosen["kind"]},
+        labels={"max_delay": 0.03, "parking": 0.02, **chosen.get("labels", {})},
         batch={"max_records": 10},
     )
     with opened(settings, PARTITIONS) as log:
@@ -232,7 +238,11 @@ def _marked(lines: list[dict[str, Any]]) -> list[dict[str, Any]]:
             published = [
                 each for each in lines if each["topic"] == "predictions" and _is_of(each, line, content)
             ]
-            learned = [each for each in content["decisions"] if each["outcome"].startswith("applied")]
+            learned = [
+                each
+                for each in content["decisions"]
+                if each["outcome"].startswith("applied") and each.get("weight") != 0  # labels not asked for
+            ]
             if not published and not learned:
                 marks["idle"] = True
         found.append({**line, **marks})
