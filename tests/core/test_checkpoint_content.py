@@ -26,6 +26,7 @@ from mistakebound.core.ledger.ledger import Ledger
 from mistakebound.core.model.fold import Fold
 from mistakebound.core.records import TOPICS
 from mistakebound.settings import LabelSettings, Settings
+from tests.core.support.every_kind import CASES, Case
 from tests.core.support.histories import History, bits, ledger_of
 from tests.support.tries import tried
 
@@ -36,9 +37,9 @@ def checkpoint_of(history: History) -> Checkpoint:
     return msgspec.structs.replace(history._checkpoint(), topics=IDS)
 
 
-def after(random: Random) -> History:
-    """A history as it ended, with everything that its worker then holds."""
-    history = History(random)
+def after(random: Random, case: Case | None = None) -> History:
+    """A history as it ended, with everything that its worker then holds; of any learner where none is named."""
+    history = History(random, case)
     with capture_logs():
         history.run()
     return history
@@ -139,7 +140,7 @@ def test_a_checkpoint_whose_parts_differ_in_partitions_is_refused(part: str) -> 
 
 def test_a_checkpoint_whose_state_is_another_learners_is_refused() -> None:
     """Also one of another count of partitions: the reason names the learner."""
-    history = after(Random(7))
+    history = after(Random(7), CASES["perceptron"])
     checkpoint = decode_checkpoint(encode_checkpoint(checkpoint_of(history)))
     rows = checkpoint.model.state
     for state in ({}, None, [1], {name: [*each, {}] for name, each in rows.items()}, {"theta": [{"a": "b"}]}):
