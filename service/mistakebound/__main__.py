@@ -13,9 +13,13 @@ def main() -> None:
     works = sys.argv[1:2] != [] and sys.argv[1] in WORKERS
     if works:
         early_stop.install()
+    else:
+        early_stop.end_on_interrupt()
     try:
         from mistakebound.commands.app import app  # takes its time
 
+        if not works:
+            early_stop.hear_interrupts()
         app(prog_name="mistakebound")
     finally:
         if works:

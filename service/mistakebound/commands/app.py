@@ -15,10 +15,10 @@ from typing import Annotated, Any
 
 import typer
 from typer import Option
-from typer.core import TyperGroup
 
+from mistakebound.commands import help as helped
 from mistakebound.commands.errors import code_of
-from mistakebound.commands.output import print_message
+from mistakebound.commands.output import print_error
 from mistakebound.exit_codes import ExitCode
 
 VERBS: dict[str, str] = {
@@ -43,8 +43,12 @@ VERBS: dict[str, str] = {
 """Verb to `module:function`, in the order of the help."""
 
 
-class Verbs(TyperGroup):
+class Verbs(helped.Group):
     """Looks verbs up in `VERBS`, and turns errors into a message and an exit code."""
+
+    def __init__(self, **settings: Any) -> None:
+        super().__init__(**settings)
+        self.commands = dict.fromkeys(VERBS)  # type: ignore[assignment] # names to suggest; `get_command` has the rest
 
     def list_commands(self, ctx: Any) -> list[str]:  # noqa: ARG002
         return list(VERBS)
@@ -55,7 +59,7 @@ class Verbs(TyperGroup):
         module, _, name = VERBS[cmd_name].partition(":")
         found = getattr(importlib.import_module(module), name)
         if not isinstance(found, typer.Typer):
-            alone = typer.Typer(add_completion=False, rich_markup_mode=None)
+            alone = helped.Verbs(add_completion=False, rich_markup_mode=None)
             alone.command(cmd_name)(found)
             found = alone
         command = typer.main.get_command(found)
@@ -78,14 +82,16 @@ class Verbs(TyperGroup):
             code = code_of(error)
             # Not left to the interpreter, which would print the secrets that a library put into its message.
             trace = "".join(traceback.format_exception(error)).rstrip()
-            print_message(_mask(trace if code is ExitCode.BUG else str(error)))
+            print_error(_mask(trace if code is ExitCode.BUG else str(error)))
             raise typer.Exit(code) from None
         return result
 
 
 def group(purpose: str) -> typer.Typer:
     """A verb with verbs of its own."""
-    return typer.Typer(help=purpose, no_args_is_help=True, add_completion=False, rich_markup_mode=None)
+    return helped.Verbs(
+        cls=helped.Group, help=purpose, no_args_is_help=True, add_completion=False, rich_markup_mode=None
+    )
 
 
 def _mask(text: str) -> str:
@@ -97,7 +103,7 @@ def _mask(text: str) -> str:
 _CODES = "; ".join(f"{code:d} {code.meaning}" for code in ExitCode)
 app = typer.Typer(
     cls=Verbs,
-    add_completion=False,
+    context_settings=helped.CONTEXT,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
     epilog=f"Exit codes: {_CODES}.",

@@ -6,7 +6,7 @@ from typer import Argument, Option
 
 from mistakebound.commands.app import group
 from mistakebound.commands.errors import CommandError
-from mistakebound.commands.options import Config, Json, LogUrl, Sets, read_settings
+from mistakebound.commands.options import Config, Json, LogUrl, Sets, load
 from mistakebound.exit_codes import ExitCode
 
 VALID, INVALID = "valid", "invalid: "
@@ -17,16 +17,17 @@ checkpoint = group("Look at checkpoints. They only save time: the log holds the 
 @checkpoint.command("list")
 def list_(config: Config = None, sets: Sets = None, log: LogUrl = None, json: Json = False) -> None:
     """List the checkpoints of checkpoint.url, oldest first."""
-    from mistakebound.commands.checkpoint_files import open_own_store
-    from mistakebound.commands.output import print_json, print_message, render_table
+    from mistakebound.commands.checkpoint_files import store_to_look_at
+    from mistakebound.commands.json_forms import StoredFile
+    from mistakebound.commands.output import print_form, print_message, render_table
 
-    store = open_own_store(read_settings(config, sets, log).checkpoint)
+    store = store_to_look_at(load(config, sets, log))
     if store is None:
         print_message("checkpoint.url is empty: checkpoints are not kept")
         return
     rows = [(name, store.size(name), _judge(store.where(name))) for name in store.names()]
     if json:
-        print_json([{"file": name, "bytes": size, "state": state} for name, size, state in rows])
+        print_form([StoredFile(*row) for row in rows])
     elif rows:
         print(render_table(("file", "bytes", "state"), *rows))
     else:
@@ -35,11 +36,17 @@ def list_(config: Config = None, sets: Sets = None, log: LogUrl = None, json: Js
 
 @checkpoint.command()
 def show(
-    file: Annotated[str, Argument(metavar="FILE", help="A checkpoint's path or URL.")],
-    top: Annotated[int, Option(help="How many of the largest weights to print.")] = 10,
+    file: Annotated[
+        str,
+        Argument(metavar="FILE", help="A checkpoint's path, URL, or name as `checkpoint list` prints it."),
+    ],
+    top: Annotated[int, Option("--top", metavar="N", help="How many of the largest weights to print.")] = 10,
+    config: Config = None,
+    sets: Sets = None,
+    log: LogUrl = None,
 ) -> None:
     """Print a checkpoint's version, positions, digest and largest weights, as JSON."""
-    from mistakebound.commands.checkpoint_files import read_checkpoint
+    from mistakebound.commands.checkpoint_files import place_of, read_checkpoint
     from mistakebound.commands.output import print_json
     from mistakebound.core.checkpoint_content import describe_checkpoint
     from mistakebound.core.faults import BadSnapshot
@@ -47,7 +54,7 @@ def show(
     from mistakebound.settings import Settings
 
     try:
-        found = read_checkpoint(file)
+        found = read_checkpoint(place_of(file, load(config, sets, log)))
     except BadSnapshot as error:
         raise CommandError(f"{file}: {error}", ExitCode.CHECK_FAILED) from None
     model = Model(Settings.model_validate(found.epochs[-1].settings), len(found.updates_next))
@@ -58,11 +65,21 @@ def show(
 
 
 @checkpoint.command()
-def verify(files: Annotated[list[str], Argument(metavar="FILE...", help="Paths or URLs.")]) -> None:
+def verify(
+    files: Annotated[
+        list[str], Argument(metavar="FILE", help="Paths, URLs, or names as `checkpoint list` prints them.")
+    ],
+    config: Config = None,
+    sets: Sets = None,
+    log: LogUrl = None,
+) -> None:
     """Check that checkpoints are whole; exit 3 when one is not."""
+    from mistakebound.commands.checkpoint_files import place_of
+
+    loaded = load(config, sets, log)
     bad = 0
     for file in files:
-        state = _judge(file)
+        state = _judge(place_of(file, loaded))
         print(f"{file}: {state.removeprefix(INVALID)}")
         bad += state != VALID
     if bad:

@@ -15,7 +15,7 @@ from mistakebound.commands.options import (
     print_cautions,
     read_settings,
 )
-from mistakebound.commands.output import print_json, print_message, render_table
+from mistakebound.commands.output import print_form, print_json, print_message, render_table
 
 config = group("Check and show the settings.")
 
@@ -53,12 +53,13 @@ def check(
 @config.command()
 def show(config: Config = None, sets: Sets = None, log: LogUrl = None, json: Json = False) -> None:
     """Print every setting in effect, and where it came from. Secrets are masked."""
+    from mistakebound.commands.json_forms import SettingShown
     from mistakebound.config.keys import effective, render_toml
 
     found = load(config, sets, log)
     rows = [(key, value, found.origins[key]) for key, value in effective(found.settings).items()]
     if json:
-        print_json({k: {"value": v, "origin": o.kind, "from": o.name or None} for k, v, o in rows})
+        print_form({k: SettingShown(v, o.kind, o.name or None) for k, v, o in rows})
     else:
         shown = [(key, render_toml(value), origin) for key, value, origin in rows]
         print(render_table(("key", "value", "from"), *shown))

@@ -1,12 +1,13 @@
 """`learners`: every learner by name: its source, the settings it reads, its bound, and who may share it."""
 
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 from typer import Option
 
 from mistakebound.commands.options import Json
 
 if TYPE_CHECKING:
+    from mistakebound.commands.json_forms import ConceptClass, LearnerShown
     from mistakebound.core.learners import Kind
 
 
@@ -22,26 +23,27 @@ def learners(
     Bounds are for zero delay and one worker: U updates, M mistakes on published predictions, R the longest
     example updated on, gamma the margin of a separator of length 1, n features, |C| concepts.
     """
-    from mistakebound.commands.output import print_json, render_table
+    from mistakebound.commands.output import print_form, render_table
     from mistakebound.core.learners import KINDS
 
     if concepts:
         found = concept_classes()
         if json:
-            print_json(found)
+            print_form(found)
         else:
-            rows = [(one["name"], ", ".join(one["learners"]), one["meaning"]) for one in found]
+            rows = [(one.name, ", ".join(one.learners), one.meaning) for one in found]
             print(render_table(("learner.concepts", "learners", "meaning"), *rows))
     elif json:
-        print_json([{"kind": name, **_described(kind)} for name, kind in KINDS.items()])
+        print_form([_described(name, kind) for name, kind in KINDS.items()])
     elif markdown:
         print(as_markdown(), end="")
     else:
         print("\n\n".join(_as_text(name, kind) for name, kind in KINDS.items()))
 
 
-def concept_classes() -> list[dict[str, Any]]:
+def concept_classes() -> "list[ConceptClass]":
     """Each name that `learner.concepts` takes, the learners that take it, and what it means."""
+    from mistakebound.commands.json_forms import ConceptClass
     from mistakebound.core.learners import KINDS
     from mistakebound.core.learners.concepts import NAMES
     from mistakebound.core.learners.elimination import CLASSES
@@ -56,27 +58,26 @@ def concept_classes() -> list[dict[str, Any]]:
         if "concepts" in kind.parameters
     }
     return [
-        {
-            "name": name,
-            "learners": [one for one, known in takers.items() if name in known],
-            "meaning": meaning,
-        }
+        ConceptClass(name, [one for one, known in takers.items() if name in known], meaning)
         for name, meaning in meanings.items()
     ]
 
 
-def _described(kind: "Kind") -> dict[str, Any]:
-    return {
-        "source": kind.source,
-        "parameters": list(kind.parameters),
-        "needs": list(kind.needs),
-        "bound": kind.bound,
-        "bounds": kind.bounds,
-        "shared": kind.shared,
-        "features": _features(kind),
-        "classes": "two" if kind.many is None else "two or more",
-        "issued": kind.no_issued is None,
-    }
+def _described(name: str, kind: "Kind") -> "LearnerShown":
+    from mistakebound.commands.json_forms import LearnerShown
+
+    return LearnerShown(
+        kind=name,
+        source=kind.source,
+        parameters=list(kind.parameters),
+        needs=list(kind.needs),
+        bound=kind.bound,
+        bounds=kind.bounds,
+        shared=kind.shared,
+        features=_features(kind),
+        classes="two" if kind.many is None else "two or more",
+        issued=kind.no_issued is None,
+    )
 
 
 def _features(kind: "Kind") -> str:

@@ -1,7 +1,7 @@
 """Reading a log's committed records: a range of offsets, or several partitions in order of record time."""
 
 import heapq
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 from mistakebound.core.messages.schema import read_outcomes
 from mistakebound.core.records import INPUTS, TOPICS, Record, Topic
@@ -74,15 +74,20 @@ def readable_end(log: Log, topic: Topic, partition: int) -> int:
     return log.high_watermark(topic, partition)
 
 
-def read_merged(log: Log, topics: Iterable[Topic]) -> Iterator[Record]:
+def read_merged(
+    log: Log, topics: Iterable[Topic], expect: Callable[[int], object] = bool
+) -> Iterator[Record]:
     """All records of these topics, by record time, up to the ends that all partitions have before the first read.
 
     A record whose time lies below an earlier one of its own partition counts as of that time, so offset
-    order is kept. Equal times: examples, labels, then the worker's topics; then partition.
+    order is kept. Equal times: examples, labels, then the worker's topics; then partition. `expect` is told how many
+    offsets there are, transactions' markers included.
     """
     wanted = [(topic, p) for topic in topics for p in range(log.partitions)]
     ends = {at: readable_end(log, *at) for at in sorted(wanted, key=lambda at: (ENDS.index(at[0]), at[1]))}
-    readers = [read_range(log, *at, log.low_watermark(*at), ends[at]) for at in wanted]
+    starts = {at: log.low_watermark(*at) for at in wanted}
+    expect(sum(ends[at] - starts[at] for at in wanted))
+    readers = [read_range(log, *at, starts[at], ends[at]) for at in wanted]
     for _, record in heapq.merge(*map(_with_sort_keys, readers), key=lambda pair: pair[0]):
         yield record
 

@@ -2,13 +2,14 @@
 
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import IO, Annotated
 
 from typer import Argument, Option
 
 from mistakebound.commands.errors import CommandError
+from mistakebound.commands.meter import Meter
 from mistakebound.commands.options import Config, LogUrl, Sets, choose, open_log, read_settings
 from mistakebound.commands.output import print_message
 
@@ -35,9 +36,18 @@ def record(
     wanted = [topic for topic in TOPICS if topics is None or topic in named]
     settings = read_settings(config, sets, log)
     count = 0
-    with open_log(settings) as reached, _open_output(file) as out:
+    with open_log(settings) as reached, _open_output(file) as out, ExitStack() as held:
         out.write(encode_header(reached.partitions))
-        for count, one in enumerate(read_merged(reached, wanted), 1):  # noqa: B007 - printed below
+        total = 0
+
+        def expect(offsets: int) -> None:
+            nonlocal total
+            total = offsets
+
+        records = held.enter_context(Meter()).counted(
+            read_merged(reached, wanted, expect), "reading", lambda: total
+        )
+        for count, one in enumerate(records, 1):  # noqa: B007 - printed below
             out.write(encode(one))
     print_message(f"{count} records of {', '.join(wanted)}")
 

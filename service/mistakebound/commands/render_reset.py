@@ -1,15 +1,13 @@
 """The plan of `reset`: the present epoch, the next one, what no longer counts and what stays."""
 
-from typing import Any
+from msgspec import structs
 
-from msgspec import to_builtins
-
+from mistakebound.commands.json_forms import PresentEpoch, ResetShown, Stays
 from mistakebound.commands.output import render_table
 from mistakebound.commands.render_epochs import render_base, render_changes, render_counts, render_settings
 from mistakebound.core.reporting.report import Report
+from mistakebound.core.reporting.status import ChangedSetting
 from mistakebound.worker.epochs.reset import Plan as ResetPlan
-
-_STAYS = ("labelled", "mistakes", "updates", "waiting", "parked")
 
 
 def render_reset(plan: ResetPlan, stays: Report) -> str:
@@ -41,13 +39,14 @@ def render_reset(plan: ResetPlan, stays: Report) -> str:
     return render_table(*rows)
 
 
-def reset_as_dict(plan: ResetPlan, stays: Report) -> dict[str, Any]:
+def reset_form(plan: ResetPlan, stays: Report, *, executed: bool) -> ResetShown:
     """The plan for programs: both epochs whole."""
     follows = plan.follows
-    return {
-        "now": {**to_builtins(follows), "updates": list(plan.history.updates[follows.epoch])},
-        "next": to_builtins(plan.begins),
-        "changes": {each.key: {"before": each.before, "after": each.after} for each in plan.changes},
-        "counts_no_more": {str(epoch): list(counts) for epoch, counts in plan.given_up().items()},
-        "stays": {name: getattr(stays, name) for name in _STAYS},
-    }
+    return ResetShown(
+        now=PresentEpoch(**structs.asdict(follows), updates=list(plan.history.updates[follows.epoch])),
+        next=plan.begins,
+        changes={each.key: ChangedSetting(each.before, each.after) for each in plan.changes},
+        counts_no_more={str(epoch): list(counts) for epoch, counts in plan.given_up().items()},
+        stays=Stays(stays.labelled, stays.mistakes, stays.updates, stays.waiting, stays.parked),
+        executed=executed,
+    )

@@ -52,8 +52,8 @@ def reset(
     """
     from mistakebound.commands.committed_report import read_report
     from mistakebound.commands.epoch_settings import settings_of_next
-    from mistakebound.commands.output import print_json, print_message
-    from mistakebound.commands.render_reset import render_reset, reset_as_dict
+    from mistakebound.commands.output import print_form, print_message
+    from mistakebound.commands.render_reset import render_reset, reset_form
     from mistakebound.config.checks import require_for_run, require_learner
     from mistakebound.worker.epochs.epochs import newest_epochs
     from mistakebound.worker.epochs.reset import execute as begin
@@ -75,7 +75,7 @@ def reset(
             return
         stays = read_report(reached, settings, fold=False)
         if json:
-            print_json({**reset_as_dict(plan, stays), "executed": execute})
+            print_form(reset_form(plan, stays, executed=execute))
         else:
             print(render_reset(plan, stays))
         if execute:

@@ -58,6 +58,7 @@ def run(
     tls_of(settings.http)  # before the log is touched
     print_cautions(settings)
     with stop_on_signals() as stop, open_log(settings) as reached:
+        stop.begun = True
         require_learner(settings, reached.partitions)
         gc.freeze()  # all of this stays: each time the collector looked through it, a step would be late
         work(

@@ -39,11 +39,10 @@ def seed(
     workers first. No theorem holds for a model that started warm. Where nothing can be learned from, or too much is
     rejected, nothing is written and the exit code is 3.
     """
-    from dataclasses import asdict
-
     from mistakebound.commands.data_files import labelled_rows, read_as
     from mistakebound.commands.errors import CommandError
-    from mistakebound.commands.output import print_json, print_message
+    from mistakebound.commands.json_forms import Seeded
+    from mistakebound.commands.output import print_form, print_message
     from mistakebound.commands.recordings import RecordingFile
     from mistakebound.commands.render_report import render_rejected
     from mistakebound.commands.unusable import reasons_against
@@ -73,13 +72,8 @@ def seed(
         if executed:
             seeding.execute(reached, settings, plan, wait)
     if json:
-        found = {"labelled": plan.labelled, "unread": plan.unread, "seeds": counts}
-        told = {
-            "epoch": plan.begins.epoch,
-            "executed": executed,
-            "rejected": [asdict(one) for one in rejected],
-        }
-        print_json({**found, **told})
+        epoch = plan.begins.epoch
+        print_form(Seeded(plan.labelled, plan.unread, counts, epoch, executed, list(rejected)))
     else:
         print(
             f"{sum(counts)} seeds (by partition: {', '.join(map(str, counts))}) from {plan.labelled} labelled examples; "

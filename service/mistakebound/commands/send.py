@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from typer import Argument, Option
 
 from mistakebound.commands.errors import CommandError
+from mistakebound.commands.meter import Meter
 from mistakebound.commands.options import Config, LogUrl, Sets, open_log, read_settings
 from mistakebound.commands.output import print_message
 
@@ -110,7 +111,7 @@ def send(
         print_message(f"sending to {names}, {where}")
         if interruption.came:
             raise interrupted("interrupted before the first record: nothing was sent")
-        numbered = Numbered(_within_limits(reached, records))
+        numbered = Numbered(held.enter_context(Meter()).counted(_within_limits(reached, records), "sending"))
         try:
             count = reached.append(numbered)
         except LogError as error:

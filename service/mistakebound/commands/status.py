@@ -11,9 +11,6 @@ def status(
     model: Annotated[
         bool, Option("--model", help="Also fold `updates` and print the model's size and digest.")
     ] = False,
-    schema: Annotated[
-        bool, Option("--schema", help="Print the JSON Schema of --json, and of /api/status, instead.")
-    ] = False,
     config: Config = None,
     sets: Sets = None,
     log: LogUrl = None,
@@ -31,9 +28,6 @@ def status(
     from mistakebound.core.model.settings_diff import changes
     from mistakebound.core.reporting import status as reporting
 
-    if schema:
-        print_json(reporting.schema())
-        return
     settings = read_log_settings(config, sets, log)
     with open_log(settings) as reached:
         cut = read_cut(reached)

@@ -15,7 +15,9 @@ def tail(
     topic: Annotated[str, Argument(metavar="TOPIC", help="Logical name, such as predictions.")],
     *,
     start: Annotated[Literal["beginning", "end"], Option("--from", help="Where to begin.")] = "end",
-    count: Annotated[int | None, Option("-c", "--count", min=1, help="Stop after this many.")] = None,
+    count: Annotated[
+        int | None, Option("-c", "--count", min=1, metavar="N", help="Stop after this many.")
+    ] = None,
     json: Annotated[
         bool, Option("--json", help="Print partition, offset, time, key and headers too.")
     ] = False,
@@ -33,10 +35,10 @@ def tail(
     settings = read_settings(config, sets, log)
     out = sys.stdout.buffer
     left = count
-    try:
-        with open_log(settings) as reached:
-            watermark = reached.low_watermark if start == "beginning" else reached.high_watermark
-            starts = {(chosen, p): watermark(chosen, p) for p in range(reached.partitions)}
+    with open_log(settings) as reached:
+        watermark = reached.low_watermark if start == "beginning" else reached.high_watermark
+        starts = {(chosen, p): watermark(chosen, p) for p in range(reached.partitions)}
+        try:
             for batch in reached.follow(starts):
                 for record in batch[:left]:
                     out.write(_render(record, whole=json))
@@ -45,8 +47,8 @@ def tail(
                     left -= min(left, len(batch))
                     if left == 0:
                         return
-    except KeyboardInterrupt:
-        return  # Ctrl-C is how this command is meant to end
+        except KeyboardInterrupt:
+            return  # Ctrl-C is how this command is meant to end
 
 
 def _render(record: "Record", *, whole: bool) -> bytes:

@@ -1,6 +1,6 @@
 """`teach`: lecture 6's three protocols for a hidden conjunction, printing every example asked or given."""
 
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from typer import Argument, Option
 
@@ -8,6 +8,7 @@ from mistakebound.commands.errors import CommandError
 from mistakebound.commands.options import Json
 
 if TYPE_CHECKING:
+    from mistakebound.commands.json_forms import Taught
     from mistakebound.core.replay.teaching import Conjunction, Example, Lesson
 
 Protocol = Literal["queries", "teacher", "nature"]
@@ -34,7 +35,9 @@ def teach(
     general: Annotated[
         bool, Option("--general", help="Do not tell the learner that nothing is negated.")
     ] = False,
-    seed: Annotated[int, Option("--seed", min=0, help="nature: the seed of the random examples.")] = 0,
+    seed: Annotated[
+        int, Option("--seed", min=0, metavar="N", help="nature: the seed of the random examples.")
+    ] = 0,
     examples: Annotated[
         int, Option("--examples", min=0, metavar="N", help="nature: how many at most.")
     ] = 1_000,
@@ -47,7 +50,7 @@ def teach(
     """
     from itertools import islice
 
-    from mistakebound.commands.output import print_json
+    from mistakebound.commands.output import print_form
     from mistakebound.core.replay import teaching
 
     try:
@@ -68,7 +71,7 @@ def teach(
         shown = teaching.labelled(hidden, islice(teaching.random_examples(variables, seed), examples))
         lesson = teaching.from_nature(shown, variables, monotone=monotone, target=hidden)
     if json:
-        print_json({"protocol": protocol, "concept": str(hidden), **_lesson_as_dict(lesson, hidden)})
+        print_form(_told(lesson, hidden, protocol))
     else:
         print(_render(lesson, hidden, protocol))
 
@@ -95,17 +98,21 @@ def _render_bits(example: "Example") -> str:
     return "".join("1" if bit else "0" for bit in example)
 
 
-def _lesson_as_dict(lesson: "Lesson", hidden: "Conjunction") -> dict[str, Any]:
-    return {
-        "variables": hidden.variables,
-        "examples": [{"example": _render_bits(one.example), "label": one.positive} for one in lesson.shown],
-        "count": len(lesson.shown),
-        "positive": sum(one.positive for one in lesson.shown),
-        "mistakes": lesson.mistakes,
-        "hypothesis": str(lesson.hypothesis),
-        "exact": lesson.hypothesis == hidden,
-        "proved": lesson.proved,
-    }
+def _told(lesson: "Lesson", hidden: "Conjunction", protocol: Protocol) -> "Taught":
+    from mistakebound.commands.json_forms import ShownExample, Taught
+
+    return Taught(
+        protocol=protocol,
+        concept=str(hidden),
+        variables=hidden.variables,
+        examples=[ShownExample(_render_bits(one.example), one.positive) for one in lesson.shown],
+        count=len(lesson.shown),
+        positive=sum(one.positive for one in lesson.shown),
+        mistakes=lesson.mistakes,
+        hypothesis=str(lesson.hypothesis),
+        exact=lesson.hypothesis == hidden,
+        proved=lesson.proved,
+    )
 
 
 def _render(lesson: "Lesson", hidden: "Conjunction", protocol: Protocol) -> str:

@@ -5,7 +5,6 @@ Libraries' loggers go the same way from WARNING on. Nothing is logged for each r
 """
 
 import logging
-import os
 import sys
 from collections.abc import Callable
 from typing import Any, Literal, TextIO
@@ -13,6 +12,7 @@ from typing import Any, Literal, TextIO
 import structlog
 from structlog.typing import EventDict, Processor
 
+from mistakebound.worker.colours import are_wanted
 from mistakebound.worker.known_secrets import redacted
 
 LogFormat = Literal["json", "console"]
@@ -108,5 +108,8 @@ def _render(log_format: LogFormat, stream: TextIO) -> list[Processor]:
             _redact,
             structlog.processors.JSONRenderer(default=str),
         ]
-    colours = stream.isatty() and not os.environ.get("NO_COLOR")
-    return [structlog.dev.ConsoleRenderer(colors=colours, exception_formatter=structlog.dev.plain_traceback)]
+    return [
+        structlog.dev.ConsoleRenderer(
+            colors=are_wanted(stream), exception_formatter=structlog.dev.plain_traceback
+        )
+    ]

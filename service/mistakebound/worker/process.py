@@ -36,15 +36,25 @@ DRAIN_S = 10.0
 _log = structlog.get_logger(__name__)
 
 
+class Stop(threading.Event):
+    """Set by a signal."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.begun = False
+        """Whether the log is open. Before that there is nothing to finish, and a signal ends the process with 0 at once:
+        a log that is away is waited for."""
+
+
 @contextmanager
-def stop_on_signals() -> Iterator[threading.Event]:
+def stop_on_signals() -> Iterator[Stop]:
     """An event that SIGTERM or SIGINT sets. A second signal ends the process at once, and so does a drain
     that takes longer than 10 s: no result is lost, the log has them all.
 
     A separate thread receives the signals: Python's handlers would wait while the main thread is inside a
     library, for example while sqlite waits for its lock.
     """
-    stop = threading.Event()
+    stop = Stop()
     waking, woken = socket.socketpair()
     waking.setblocking(False)
 
@@ -53,6 +63,8 @@ def stop_on_signals() -> Iterator[threading.Event]:
         if closing.is_set():
             return
         stop.set()
+        if not stop.begun:
+            os._exit(ExitCode.DONE)
         woken.settimeout(DRAIN_S)
         try:
             woken.recv(1)

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from mistakebound.commands.audit import audit as audit_command
+from mistakebound.commands import meter
 from mistakebound.core.checkpoint_content import decode_checkpoint, encode_checkpoint
 from mistakebound.core.messages.schema import FORMAT, Base, Epoch, encode
 from mistakebound.core.records import TOPICS, Outgoing, Topic
@@ -150,7 +150,8 @@ def test_a_checkpoint_of_an_epoch_without_work_is_audited() -> None:
 
 def test_progress_is_told_on_stderr(monkeypatch: pytest.MonkeyPatch) -> None:
     """The share of all partitions that is done; stdout is the table alone."""
-    monkeypatch.setattr(audit_command, "PROGRESS_S", 0.0)
+    monkeypatch.setattr(meter, "FIRST_LINE_S", 0.0)
+    monkeypatch.setattr(meter, "GROWTH", 0)
     worked()
     ok("record", "day.jsonl", log=URL)
     for result in (ok("audit", *FLAGS, log=URL), ok("audit", "--recording", "day.jsonl", log=None)):

@@ -4,7 +4,8 @@ from datetime import timedelta
 
 import pytest
 
-from mistakebound.commands.topics.rules import TopicFinding, findings, wanted_config
+from mistakebound.commands.json_forms import TopicFinding
+from mistakebound.commands.topics.rules import findings, wanted_config
 from mistakebound.core.records import TOPICS, Topic
 from mistakebound.log.protocol import TopicDescription
 from mistakebound.settings import LabelSettings, LogSettings, Settings

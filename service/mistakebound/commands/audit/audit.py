@@ -1,29 +1,27 @@
 """`audit`: recompute every number of a log from its topics."""
 
-import time
-from collections.abc import Callable
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, Annotated
 
 from typer import Argument, Option
 
 from mistakebound.commands.errors import CommandError
-from mistakebound.commands.options import Config, Json, LogUrl, Sets, open_log, read_settings
-from mistakebound.commands.output import print_json, print_message, render_table
+from mistakebound.commands.meter import Meter
+from mistakebound.commands.options import Config, Json, LogUrl, Sets, load, open_log
+from mistakebound.commands.output import print_form, render_table
 from mistakebound.exit_codes import ExitCode
 
 if TYPE_CHECKING:
     from mistakebound.commands.audit.sources import LogSource, RecordingSource
     from mistakebound.core.audit import Findings
 
-PROGRESS_S = 2.0
-
 
 def audit(
     checkpoints: Annotated[
         list[str] | None,
         Argument(
-            metavar="[CHECKPOINT]...", help="Paths or URLs; default this log's checkpoints in checkpoint.url."
+            metavar="CHECKPOINT",
+            help="Paths, URLs, or names in checkpoint.url; default all of this log in there.",
         ),
     ] = None,
     recording: Annotated[
@@ -42,54 +40,49 @@ def audit(
     """
     from mistakebound.commands.audit.checkpoints import loads_of_files, loads_of_log
     from mistakebound.commands.audit.sources import LogSource, open_recording
+    from mistakebound.commands.checkpoint_files import place_of
     from mistakebound.core.audit import Findings
     from mistakebound.core.audit import audit as examine
 
-    settings = read_settings(config, sets, log)
+    loaded = load(config, sets, log)
+    settings = loaded.settings
+    files = [place_of(file, loaded) for file in checkpoints or ()]
     findings = Findings(first)
     with ExitStack() as held:
         source: LogSource | RecordingSource
         if recording is None:
             reached = held.enter_context(open_log(settings))
             source = LogSource(reached)
-            loads = loads_of_log(checkpoints, settings, reached, findings)
+            loads = loads_of_log(files, settings, reached, findings)
         else:
             source = held.enter_context(open_recording(recording))
-            loads = loads_of_files(checkpoints)
-        examine(source, settings.messages, loads, findings, _print_progress(source))
+            loads = loads_of_files(files)
+        meter = held.enter_context(Meter())
+
+        def observe(partition: int, offset: int) -> None:
+            meter.show(lambda _: _progress(source, partition, offset))
+
+        examine(source, settings.messages, loads, findings, observe)
     _print(findings, json=json)
     if findings.differences:
         raise CommandError(f"{findings.differences} differences", ExitCode.CHECK_FAILED)
 
 
-def _print_progress(source: "LogSource | RecordingSource") -> Callable[[int, int], None]:
-    """Prints a line every few seconds: how much of all partitions is done."""
-    next_s = time.monotonic() + PROGRESS_S
-
-    def observe(partition: int, offset: int) -> None:
-        nonlocal next_s
-        if time.monotonic() >= next_s:
-            done = (partition + min(1.0, (offset + 1) / source.end(partition))) / source.partitions
-            print_message(
-                f"{done:4.0%}  partition {partition + 1} of {source.partitions}, outcomes offset {offset}"
-            )
-            next_s = time.monotonic() + PROGRESS_S
-
-    return observe
+def _progress(source: "LogSource | RecordingSource", partition: int, offset: int) -> str:
+    """How much of all partitions is done."""
+    done = (partition + min(1.0, (offset + 1) / source.end(partition))) / source.partitions
+    return f"{done:4.0%}  partition {partition + 1} of {source.partitions}, outcomes offset {offset}"
 
 
 def _print(findings: "Findings", *, json: bool) -> None:
+    from mistakebound.commands.json_forms import Audited
     from mistakebound.core.audit.findings import CHECKS
 
     rows = [(name, findings.checked[name], findings.differing[name]) for name in CHECKS]
     if json:
-        document = {
-            "checked": {name: checked for name, checked, _ in rows},
-            "differences": {name: differing for name, _, differing in rows if differing},
-            "notes": findings.notes,
-            "first": [each._asdict() for each in findings.first],
-        }
-        print_json(document)
+        checked = {name: count for name, count, _ in rows}
+        differing = {name: count for name, _, count in rows if count}
+        print_form(Audited(checked, differing, dict(findings.notes), findings.first))
         return
     print(render_table(("checked", "count", "differences"), *rows))
     for text, count in findings.notes.items():

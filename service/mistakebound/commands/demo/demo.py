@@ -95,6 +95,7 @@ def _work(own: "Own", pace: float, *, once: bool) -> "Report":
     sent = threading.Event()
     failures: list[Exception] = []
     with stop_on_signals() as stop, open_log(settings) as reached:
+        stop.begun = True
         partitions = settings.log.partitions or default_partitions(settings)
         require_learner(settings, partitions)
         reached.create_topics(partitions, wanted_config(settings))
@@ -160,6 +161,7 @@ def _only_produce(
         raise CommandError(f"--late {late:g}: give seconds, 0 or more")
     stream = repeat(read_pages())
     with stop_on_signals() as stop, open_log(settings) as reached:
+        stop.begun = True
         must_be_the_demos(reached, settings)
         print_message(f"sending {rate:g} examples a second to {settings.log.url}")
         produce(

@@ -14,13 +14,13 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from mistakebound.commands.checkpoint_files import DEMO_LOG, beside
 from mistakebound.commands.errors import CommandError
 from mistakebound.config.load import DEFAULT_FILE, check
 from mistakebound.config.problems import Problem
 from mistakebound.config.sources import Given, from_environment, from_file, from_flags
 from mistakebound.settings import Settings
 
-LOG = "sqlite:mistakebound-demo.db"
 PREFIX = "demo."
 """On Kafka, where others have topics too."""
 STEP_RECORDS = 50
@@ -77,7 +77,7 @@ def _must_be_own(flags: Iterable[Given]) -> None:
 
 def _with_defaults(settings: Settings, given: Iterable[str]) -> Settings:
     """The demo's own, where no flag says otherwise."""
-    url = settings.log.url or LOG
+    url = settings.log.url or DEMO_LOG
     on_kafka = url.startswith("kafka")
     prefix = settings.log.prefix if "log.prefix" in given else PREFIX if on_kafka else ""
     changes: dict[str, Any] = {"log": settings.log.model_copy(update={"url": url, "prefix": prefix})}
@@ -87,8 +87,7 @@ def _with_defaults(settings: Settings, given: Iterable[str]) -> Settings:
         changes["batch"] = settings.batch.model_copy(update={"max_records": STEP_RECORDS})
     if "checkpoint.url" not in given:
         # 1,250 pages are read again at once; on Kafka there is no folder that is surely the demo's.
-        beside = "" if on_kafka or ":memory:" in url else url.removeprefix("sqlite:") + "-checkpoints"
-        changes["checkpoint"] = settings.checkpoint.model_copy(update={"url": beside})
+        changes["checkpoint"] = settings.checkpoint.model_copy(update={"url": beside(url)})
     return settings.model_copy(update=changes)
 
 

@@ -29,13 +29,16 @@ def replay(
     ignore: IgnoredColumns = None,
     delimiter: Delimiter = None,
     delay: Annotated[
-        int, Option("--delay", min=0, help="Labelled data: examples outstanding at each prediction.")
+        int,
+        Option("--delay", min=0, metavar="N", help="Labelled data: examples outstanding at each prediction."),
     ] = 0,
     epochs: Annotated[
         int, Option("--epochs", min=1, metavar="T", help="Labelled data: passes over it, at most.")
     ] = 1,
     shuffle: Annotated[bool, Option("--shuffle", help="Labelled data: another order in each pass.")] = False,
-    seed: Annotated[int | None, Option("--seed", min=0, help="Seed of --shuffle; default 0.")] = None,
+    seed: Annotated[
+        int | None, Option("--seed", min=0, metavar="N", help="Seed of --shuffle; default 0.")
+    ] = None,
     add_a_feature: Annotated[
         bool,
         Option(

@@ -1,10 +1,9 @@
 """Check a log's topics against every rule, and print the findings, for `topics check` and `config check`."""
 
-from dataclasses import asdict
 from operator import attrgetter
 
 from mistakebound.commands.errors import CommandError
-from mistakebound.commands.output import print_json, print_message, render_table
+from mistakebound.commands.output import print_form, print_message, render_table
 from mistakebound.commands.topics import key_placement, rules
 from mistakebound.exit_codes import ExitCode
 from mistakebound.log.placement import sample
@@ -23,7 +22,7 @@ def check_topics(log: Log, settings: Settings, *, json: bool = False) -> None:
         misplaced = settings.worker.misplaced_labels
         found.append(key_placement.finding(*sampled, count, settings.messages.id, misplaced))
     if json:
-        print_json([asdict(finding) for finding in found])
+        print_form(found)
     else:
         heads = ("topic", "rule", "found", "wanted", "verdict")
         print(render_table(heads, *(attrgetter(*heads)(finding) for finding in found)))

@@ -7,7 +7,7 @@ otherwise. Any rule will do, but both inputs must use the same one.
 from collections.abc import Sequence
 from typing import Literal
 
-from mistakebound.commands.topics.rules import TopicFinding
+from mistakebound.commands.json_forms import TopicFinding
 from mistakebound.core.records import Record
 from mistakebound.log.placement import meeting, placement
 

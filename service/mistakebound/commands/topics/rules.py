@@ -1,10 +1,9 @@
 """What the topics must be like for the guarantees to hold. Pure: descriptions in, findings out."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from datetime import timedelta
-from typing import Literal
 
+from mistakebound.commands.json_forms import TopicFinding
 from mistakebound.core.records import INPUTS, TOPICS, Topic
 from mistakebound.log.protocol import TopicDescription
 from mistakebound.settings import Settings
@@ -16,21 +15,6 @@ _HOUR_MS = 3_600_000
 _KEPT: tuple[Topic, ...] = ("predictions", "outcomes", "labels")
 """Topics that are read again for a rebuild, or for a label that comes at the last moment."""
 _CANNOT_TELL = "the log does not tell; grant DESCRIBE_CONFIGS on the topic, or look yourself"
-
-
-@dataclass(frozen=True, slots=True)
-class TopicFinding:
-    """One rule on one topic."""
-
-    topic: str
-    """Logical name."""
-    rule: str
-    """The broker's name of the setting, or a word of our own."""
-    found: str
-    wanted: str
-    verdict: Literal["ok", "warning", "failed"]
-    remedy: str = ""
-    """Empty when ok."""
 
 
 def wanted_config(settings: Settings) -> dict[Topic, dict[str, str]]:

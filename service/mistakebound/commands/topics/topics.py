@@ -22,7 +22,12 @@ topics = group("Create and check the topics.")
 def create(
     partitions: Annotated[
         int | None,
-        Option("--partitions", min=1, help="Of every topic; default log.partitions, else 4 (sqlite: 1)."),
+        Option(
+            "--partitions",
+            min=1,
+            metavar="N",
+            help="Of every topic; default log.partitions, else 4 (sqlite: 1).",
+        ),
     ] = None,
     dry_run: DryRun = False,
     config: Config = None,
@@ -73,7 +78,7 @@ def check(config: Config = None, sets: Sets = None, log: LogUrl = None, json: Js
 
 @topics.command()
 def schema(
-    topic: Annotated[str | None, Argument(metavar="[TOPIC]", help="Logical name; default all.")] = None,
+    topic: Annotated[str | None, Argument(metavar="TOPIC", help="Logical name; default all.")] = None,
     asyncapi: Annotated[
         bool, Option("--asyncapi", help="An AsyncAPI 3 document of all topics, as these settings name them.")
     ] = False,

@@ -40,7 +40,7 @@ class Header(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     order: str = ORDER
 
 
-class _Line(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+class Line(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     topic: Topic
     partition: int
     offset: int
@@ -53,7 +53,7 @@ class _Line(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaul
 
 
 _encoder = msgspec.json.Encoder()
-_line_decoder = msgspec.json.Decoder(_Line, strict=True)
+_line_decoder = msgspec.json.Decoder(Line, strict=True)
 _header_decoder = msgspec.json.Decoder(Header, strict=True)
 
 
@@ -71,7 +71,7 @@ def encode(record: Record) -> bytes:
         text, encoding = _text(value)
         headers.append([name, text] if encoding is None else [name, text, encoding])
     place = record.topic, record.partition, record.offset, record.timestamp_ms
-    return _encoder.encode(_Line(*place, headers, key, payload, key_encoding, payload_encoding)) + b"\n"
+    return _encoder.encode(Line(*place, headers, key, payload, key_encoding, payload_encoding)) + b"\n"
 
 
 def decode(lines: Iterable[bytes]) -> Iterator[Record]:

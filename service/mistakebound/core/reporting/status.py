@@ -230,7 +230,13 @@ def epoch_status(epoch: Epoch, before: Epoch | None) -> EpochStatus:
 
 def schema() -> dict[str, Any]:
     """JSON Schema of `Status` as JSON."""
-    (whole,), parts = msgspec.json.schema_components([Status], ref_template="#/$defs/{name}")
-    text = msgspec.json.encode({"$schema": DIALECT, "title": "status", **whole, "$defs": parts})
+    return schema_of("status", Status)
+
+
+def schema_of(title: str, *types: Any) -> dict[str, Any]:
+    """JSON Schema, as JSON, of what is of one of these types."""
+    found, parts = msgspec.json.schema_components(types, ref_template="#/$defs/{name}")
+    whole = found[0] if len(found) == 1 else {"anyOf": list(found)}
+    text = msgspec.json.encode({"$schema": DIALECT, "title": title, **whole, "$defs": parts})
     plain: dict[str, Any] = msgspec.json.decode(text)  # a default may be a tuple
     return plain
