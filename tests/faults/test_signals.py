@@ -179,6 +179,7 @@ def test_nothing_that_takes_time_comes_before_the_handlers() -> None:
         "mistakebound",
         "mistakebound.__main__",
         "mistakebound.worker",
+        "mistakebound.exit_codes",
         "mistakebound.worker.early_stop",
     }
     assert not {"typer", "structlog", "msgspec", "pydantic", "kafka", "numpy"} & set(loaded)
