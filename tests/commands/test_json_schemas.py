@@ -21,6 +21,7 @@ WORKED = {
     "status": "status --json",
     "status, with its model": "status --model --json",
     "audit": "audit --json",
+    "compare": "compare day.jsonl again.jsonl --json",
     "tail": "tail outcomes --from beginning -c 1 --json",
     "topics check": "topics check --json",
     "checkpoint list": "checkpoint list --json",
@@ -56,7 +57,8 @@ def test_what_is_printed_is_as_its_schema_says(case: str, settings: Settings) ->
     with opened(other) as log:
         work_on(log, other)
     Path("rows.csv").write_text(ROWS)
-    ok("record", "day.jsonl", *place, log=settings.log.url)
+    for file in ("day.jsonl", "again.jsonl"):
+        ok("record", file, *place, log=settings.log.url)
     verb = case.partition(",")[0]
     flags = [] if verb in WITHOUT_LOG else place
     printed = run(*WORKED[case].split(), *flags, log=None if verb in WITHOUT_LOG else settings.log.url)

@@ -3,6 +3,7 @@
 from typing import Any
 
 from mistakebound.commands import json_forms as forms
+from mistakebound.core.comparison.comparison import Comparison
 from mistakebound.core.replay.recording import Line
 from mistakebound.core.reporting import status
 from mistakebound.core.reporting.report import Report
@@ -11,6 +12,7 @@ PRINTED: dict[str, tuple[Any, ...]] = {
     "demo": (Report,),
     "replay": (Report,),
     "status": (status.Status,),
+    "compare": (Comparison,),
     "audit": (forms.Audited,),
     "tail": (Line,),
     "topics check": (list[forms.TopicFinding],),

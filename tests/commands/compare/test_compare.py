@@ -156,7 +156,7 @@ def test_its_json_is_as_its_schema_says() -> None:
     found = json.loads(ok("compare", "main.", "new.", "--json").stdout)
 
     jsonschema.validate(found, schema)
-    assert schema["title"] == "comparison"
+    assert schema["title"] == "compare"
 
 
 # --- bad input ----------------------------------------------------------------------------------------

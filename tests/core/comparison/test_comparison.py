@@ -5,7 +5,8 @@ import json
 import jsonschema
 import pytest
 
-from mistakebound.core.comparison.comparison import Comparison, NotComparable, compare, schema
+from mistakebound.commands.json_schemas import schema_of
+from mistakebound.core.comparison.comparison import Comparison, NotComparable, compare
 from mistakebound.core.comparison.judged import (
     Judged,
     JudgedError,
@@ -143,9 +144,9 @@ def test_true_and_1_are_two_labels() -> None:
 def test_its_json_is_as_the_schema_says() -> None:
     """With evidence and without."""
     for found in (compared("1" * 9, "0" * 9, "1" * 9), compared("1", "1", "1")):
-        jsonschema.validate(json.loads(json.dumps(found.as_dict())), schema())
+        jsonschema.validate(json.loads(json.dumps(found.as_dict())), schema_of("compare"))
     with pytest.raises(jsonschema.ValidationError):
-        jsonschema.validate({**found.as_dict(), "pairs": "many"}, schema())
+        jsonschema.validate({**found.as_dict(), "pairs": "many"}, schema_of("compare"))
 
 
 # --- judged predictions -------------------------------------------------------------------------------

@@ -2,7 +2,7 @@
 
 from typing import Annotated
 
-from typer import Argument, Option
+from typer import Argument
 
 from mistakebound.commands.errors import CommandError
 from mistakebound.commands.options import Config, Json, LogUrl, Sets, read_log_settings
@@ -10,15 +10,12 @@ from mistakebound.commands.options import Config, Json, LogUrl, Sets, read_log_s
 
 def compare(
     first: Annotated[
-        str | None,
+        str,
         Argument(
             metavar="A", help="A prefix on the log ('' for none), a recording, or what replay --judged wrote."
         ),
-    ] = None,
-    second: Annotated[str | None, Argument(metavar="B", help="Likewise.")] = None,
-    schema: Annotated[
-        bool, Option("--schema", help="Print the JSON Schema of --json instead, and compare nothing.")
-    ] = False,
+    ],
+    second: Annotated[str, Argument(metavar="B", help="Likewise.")],
     config: Config = None,
     sets: Sets = None,
     log: LogUrl = None,
@@ -38,11 +35,6 @@ def compare(
     from mistakebound.core.comparison import comparison
     from mistakebound.exit_codes import ExitCode
 
-    if schema:
-        print_json(comparison.schema())
-        return
-    if first is None or second is None:
-        raise CommandError("compare takes two: prefixes on the log, recordings, or files of replay --judged")
     settings = read_log_settings(config, sets, log)
     must_differ(first, second)
     with ExitStack() as held:

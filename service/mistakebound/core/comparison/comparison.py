@@ -17,7 +17,6 @@ from mistakebound.core.comparison.judged import Judged
 from mistakebound.core.messages.labels import spelled
 from mistakebound.settings import LabelValue
 
-DIALECT = "https://json-schema.org/draft/2020-12/schema"
 NEWEST = 10
 """Ids shown on which they differ."""
 MOST_KINDS = 20
@@ -254,11 +253,3 @@ def _evidence(first: int, second: int) -> Evidence:
 
 def _spelled(label: LabelValue | None) -> str | None:
     return None if label is None else spelled(label)
-
-
-def schema() -> dict[str, Any]:
-    """JSON Schema of `Comparison` as JSON."""
-    (whole,), parts = msgspec.json.schema_components([Comparison], ref_template="#/$defs/{name}")
-    text = msgspec.json.encode({"$schema": DIALECT, "title": "comparison", **whole, "$defs": parts})
-    plain: dict[str, Any] = msgspec.json.decode(text)  # a default may be a tuple
-    return plain
