@@ -175,7 +175,7 @@ def test_its_json_is_as_its_schema_says() -> None:
         (("main.", "a.jsonl"), 3, "have no labelled id in common (300 and 1250 ids)"),
         (("a.jsonl", "flipped.jsonl"), 3, "id 'page-0001' has the label"),
         (("a.jsonl", "broken.jsonl"), 2, "broken.jsonl: judged predictions, line 3"),
-        (("a.jsonl",), 2, "compare takes two"),
+        (("a.jsonl",), 2, "Missing argument 'B'"),
     ],
 )  # fmt: skip
 def test_what_cannot_be_compared_is_told(words: tuple[str, ...], code: int, told: str) -> None:
