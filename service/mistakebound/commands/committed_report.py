@@ -6,8 +6,9 @@ all that was committed up to one of its `outcomes` records, and `updates` up to 
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
+from mistakebound.core.messages.inputs import declared
 from mistakebound.core.messages.schema import Epoch, Outcomes, Update, read_outcomes, read_update
 from mistakebound.core.messages.tallies import Tally, zero
 from mistakebound.core.model.fold import Fold
@@ -18,10 +19,12 @@ from mistakebound.core.theorems.asked import expected_mistakes
 from mistakebound.core.theorems.claims import certificate, claims
 from mistakebound.log.newest import newest_record
 from mistakebound.log.protocol import Log
-from mistakebound.settings import LearnerSettings, Settings
+from mistakebound.settings import LabelSettings, LearnerSettings, Section, Settings
 from mistakebound.worker.epochs.epochs import newest_epochs
 from mistakebound.worker.takeover import catch_up, fold_updates
 from mistakebound.worker.torn_steps import refuse_other_tally
+
+S = TypeVar("S", bound=Section)
 
 FIRST_LOOK = 64
 """Offsets of `updates`, looked at from their end: a worker has seldom written more since the cut."""
@@ -92,31 +95,39 @@ def read_report(log: Log, settings: Settings, *, fold: bool) -> Report:
 
 def report_of(log: Log, cut: Cut, settings: Settings, *, fold: bool) -> Report:
     """The same for a cut. Its epoch says which learner it was; where `fold`, `settings` must agree with that."""
-    learner = settings.learner if cut.epoch is None else _learner(cut.epoch)
+    learner = settings.learner if cut.epoch is None else _section(LearnerSettings, cut.epoch, "learner")
+    labels = settings.labels if cut.epoch is None else _section(LabelSettings, cut.epoch, "labels")
+    classes = declared(labels)
     if not fold:
         model = ModelSummary(cut.number, tuple(cut.updates()), window=learner.window)
-        return report(_counts(cut), learner.kind, model)
+        return report(_counts(cut), learner.kind, model, classes=classes)
     folded, cut = _fold(log, cut, settings)
     counted = [of for of in cut.of_epoch() if of is not None]
     found = folded.model
     bounds, expected = claims(found, counted), expected_mistakes(found, counted)
     model = summary(found)
-    return report(_counts(cut), learner.kind, model, bounds, certificate(found), expected=expected)
-
-
-def _learner(epoch: Epoch) -> LearnerSettings:
-    """As far as this version knows them: a newer one may have written more."""
-    table = epoch.settings["learner"]
-    return LearnerSettings.model_validate(
-        {name: table[name] for name in LearnerSettings.model_fields if name in table}
+    return report(
+        _counts(cut),
+        learner.kind,
+        model,
+        bounds,
+        certificate(found),
+        expected=expected,
+        classes=found.classes,
     )
+
+
+def _section(kind: type[S], epoch: Epoch, name: str) -> S:
+    """As far as this version knows them: a newer one may have written more."""
+    table = epoch.settings[name]
+    return kind.model_validate({key: table[key] for key in kind.model_fields if key in table})
 
 
 def _counts(cut: Cut) -> list[PartitionCounts]:
     found = []
-    for done in cut.done:
+    for done, of_epoch in zip(cut.done, cut.of_epoch(), strict=True):
         life = zero() if done is None else done.life
-        found.append(PartitionCounts(life, _undecided(life.examples), _undecided(life.labels)))
+        found.append(PartitionCounts(life, _undecided(life.examples), _undecided(life.labels), of_epoch))
     return found
 
 

@@ -3,12 +3,15 @@
 from collections.abc import Iterator, Mapping
 
 from mistakebound.commands.output import render_rate, render_table
+from mistakebound.core.reporting.measures import Confused, ConfusionReport
 from mistakebound.core.reporting.report import AskedLabels, Rejected, Report
 from mistakebound.core.theorems.claims import Bound
 
+MOST_CONFUSED = 5
 
-def render_report(report: Report) -> str:
-    """What was counted, what is proved of it, and the model."""
+
+def render_report(report: Report, *, brief: bool = False) -> str:
+    """What was counted, what is proved of it, and the model; `brief` leaves out what mistakes are of which class."""
     majority, model = report.baselines["majority"], report.model
     labels = _render_counts({name: count for name, count in report.labels.items() if name != "consumed"})
     examples = _render_counts(report.example_outcomes)
@@ -24,6 +27,7 @@ def render_report(report: Report) -> str:
             f"{report.mistakes} of {report.labelled} labelled, rate {render_rate(report.mistake_rate)}",
         ),
         ("always majority", f"{majority.mistakes}, rate {render_rate(majority.mistake_rate)}{worse}"),
+        *(() if brief else _render_confusion(report.confusion)),
         *(() if report.asked is None else _asked_rows(report.asked)),
         ("updates", f"{report.updates} (epoch {model.epoch}, by partition: {by_partition})"),
     ]
@@ -55,6 +59,41 @@ def _asked_rows(asked: AskedLabels) -> Iterator[tuple[str, str]]:
     if asked.expected is not None:
         one = asked.expected
         yield "expected", f"mistakes {one.count}, on average <= {one.value:.4g} ({one.name}, {one.assumes})"
+
+
+def _render_confusion(found: ConfusionReport) -> Iterator[tuple[str, str]]:
+    """Measures, and which classes are taken for which; nothing where nothing was judged."""
+    if not found.judged:
+        return
+    of, measures = found.model, found.model.measures
+    whose = "means over the classes" if found.positive is None else f"of {found.positive}"
+    shares = {
+        "precision": measures.precision,
+        "recall": measures.recall,
+        "F1": measures.f1,
+        "specificity": measures.specificity,
+    }
+    text = ", ".join(f"{name} {render_rate(share)}" for name, share in shares.items())
+    yield "measures", f"{text} ({whose}); balanced accuracy {render_rate(measures.balanced_accuracy)}"
+    against = f"{render_rate(measures.kappa_m)} against always majority, {render_rate(measures.kappa_t)} against the label before"
+    yield "kappa", f"{render_rate(measures.kappa)}; {against}"
+    if of.largest:
+        pairs = (
+            f"{_name(one.actual)} as {_name(one.predicted)} {_times(one)}"
+            for one in of.largest[:MOST_CONFUSED]
+        )
+        left = len(of.largest) - MOST_CONFUSED
+        yield "taken for", ", ".join(pairs) + (f", and {left} more pairs" if left > 0 else "")
+    if found.unknown:
+        yield "unknown", f"the classes of {found.unknown} predictions that an earlier version judged"
+
+
+def _name(name: str | None) -> str:
+    return "none" if name is None else name
+
+
+def _times(one: Confused) -> str:
+    return str(one.at_least) if one.at_least == one.at_most else f"{one.at_least} to {one.at_most}"
 
 
 def _render_all_rejected(report: Report) -> list[str]:

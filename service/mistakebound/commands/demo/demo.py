@@ -76,7 +76,7 @@ def demo(
     if json:
         sys.stdout.buffer.write(report.to_json())
     else:
-        print(render_report(report))
+        print(render_report(report, brief=True))
 
 
 def _work(own: "Own", pace: float, *, once: bool) -> "Report":

@@ -18,7 +18,7 @@ _OPERATORS: Mapping[str, Callable[[Any, Any], bool]] = {
 }
 _ABSENT = object()
 """What a name leads to that no report has; null is what a report does not know."""
-_FORM = re.compile(r"^\s*([a-z_][a-z_.]*)\s*(<=|>=|==|!=|<|>)\s*(-?[0-9.]+(?:e-?[0-9]+)?)\s*$")
+_FORM = re.compile(r"^\s*([a-z_][A-Za-z0-9_.-]*)\s*(<=|>=|==|!=|<|>)\s*(-?[0-9.]+(?:e-?[0-9]+)?)\s*$")
 
 
 class Expectation:

@@ -181,7 +181,11 @@ def _all_inputs(partitions: int) -> Collection[TopicPartition]:
 def report_of(state: State, rejected: tuple[Rejected, ...] = ()) -> Report:
     """The report of a worker's whole state, and of what a replay could not use."""
     model, kind, ledgers = state.model, state.settings.learner.kind, state.ledgers.values()
-    counts = [PartitionCounts(one.tallies.life, len(one.waiting), len(one.parked)) for one in ledgers]
     tallies = [one.tallies.epoch for one in ledgers]
     bounds, expected = claims(model, tallies), expected_mistakes(model, tallies)
-    return report(counts, kind, summary(model), bounds, certificate(model), rejected, expected)
+    counts = [
+        PartitionCounts(one.tallies.life, len(one.waiting), len(one.parked), one.tallies.epoch)
+        for one in ledgers
+    ]
+    margin = certificate(model)
+    return report(counts, kind, summary(model), bounds, margin, rejected, expected, model.classes)

@@ -1,6 +1,6 @@
 """The report of `replay`, `demo` and `status` on a stream: equal logs give equal bytes."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from math import inf
 from typing import Any
@@ -12,8 +12,10 @@ from mistakebound.core.messages.asking import MILLION
 from mistakebound.core.messages.tallies import EXAMPLE_OUTCOMES, LABEL_OUTCOMES, Tally
 from mistakebound.core.model.model import Model
 from mistakebound.core.records import Stream
+from mistakebound.core.reporting.measures import NOTHING_JUDGED, ConfusionReport, confusion_report
 from mistakebound.core.theorems.asked import ExpectedMistakes
 from mistakebound.core.theorems.claims import Bound
+from mistakebound.settings import LabelValue
 
 FEWEST_TO_COMPARE = 100
 """Labelled examples from which on a learner is compared with always the majority: it has to make its first mistakes."""
@@ -135,6 +137,10 @@ class Report:
     """Why a recording was run anew instead of as recorded, so that its numbers may not be the live stream's."""
     asked: AskedLabels | None = None
     """Where labels were asked for."""
+    confusion: ConfusionReport = NOTHING_JUDGED
+    """Judged predictions by (actual, predicted)."""
+    confusion_of_epoch: ConfusionReport = NOTHING_JUDGED
+    """The same of the predictions made in the present epoch alone."""
 
     def as_dict(self) -> dict[str, Any]:
         """Plain JSON values. A field of `ONLY_WHERE_TOLD` is left out where it has nothing to tell."""
@@ -156,6 +162,8 @@ class PartitionCounts:
     life: Tally
     waiting: int
     parked: int
+    of_epoch: Tally | None = None
+    """Counts of the present epoch; None where it has not worked yet."""
 
 
 def report(
@@ -166,9 +174,11 @@ def report(
     margin_upper_bound: float | None = None,
     rejected: tuple[Rejected, ...] = (),
     expected: ExpectedMistakes | None = None,
+    classes: Sequence[LabelValue] = (),
 ) -> Report:
-    """The partitions added up."""
+    """The partitions added up; `classes` as declared, empty where they are open."""
     counted = list(partitions)
+    of_epoch = [one.of_epoch for one in counted if one.of_epoch is not None]
     labelled = sum(one.life.judged for one in counted)
     mistakes = sum(one.life.mistakes for one in counted)
     majority = sum(one.life.majority_mistakes for one in counted)
@@ -192,6 +202,8 @@ def report(
         worse_than_majority=labelled >= FEWEST_TO_COMPARE and mistakes > majority,
         rejected=rejected,
         asked=_asked(counted, expected),
+        confusion=confusion_report([one.life for one in counted], classes, labelled),
+        confusion_of_epoch=confusion_report(of_epoch, classes),
     )
 
 

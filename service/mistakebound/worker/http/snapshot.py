@@ -107,9 +107,11 @@ class Snapshots:
     def _take(self, state: State | None, fold: Fold | None) -> Snapshot:
         now_s = self._taken_s = self._clock()
         ledgers = {} if state is None else state.ledgers
-        learned = self._learned
+        learned, classes = self._learned, () if state is None else state.model.classes
         counts = [
-            PartitionCounts(ledger.tallies.life, len(ledger.waiting), len(ledger.parked))
+            PartitionCounts(
+                ledger.tallies.life, len(ledger.waiting), len(ledger.parked), ledger.tallies.epoch
+            )
             for ledger in ledgers.values()
         ]
         if learned is not None:
@@ -120,10 +122,11 @@ class Snapshots:
                 learned.bounds,
                 learned.margin_upper_bound,
                 expected=learned.expected,
+                classes=classes,
             )
         else:
             version = (0, ()) if state is None else (state.model.epoch, tuple(state.model.updates))
-            found = report(counts, self._learner, ModelSummary(*version))
+            found = report(counts, self._learner, ModelSummary(*version), classes=classes)
         return Snapshot(
             found,
             None
