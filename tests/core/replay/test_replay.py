@@ -1,6 +1,7 @@
 """Replays: the worker's own step without a log, and a report alike to the byte for alike streams."""
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -148,7 +149,11 @@ def test_declared_labels_are_read_as_they_are_declared() -> None:
     """The same stream in other words: the same model."""
     named = [row._replace(label="spam" if row.label else "ham") for row in ROWS]
     settings = Settings.model_validate({"labels": {"positive": "spam", "negative": "ham"}})
-    assert report_of(replay_rows(named, settings, 1)) == report_of(rows())
+    found, known = report_of(replay_rows(named, settings, 1)), report_of(rows())
+    assert found.confusion.classes == ("spam", "ham")
+    assert found.confusion.model == replace(known.confusion.model, largest=found.confusion.model.largest)
+    same = {name: getattr(known, name) for name in ("confusion", "confusion_of_epoch")}
+    assert replace(found, **same) == known
 
 
 def test_wrong_rows_are_counted_not_raised() -> None:
@@ -228,6 +233,7 @@ def test_a_report_has_these_members_in_this_order() -> None:
         "examples", "labelled", "mistakes", "updates", "mistake_rate", "baselines", "labels",
         "example_outcomes", "waiting", "parked", "learner", "bounds",
         "margin_upper_bound", "model", "passes", "converged", "cycle", "comparators",
+        "confusion", "confusion_of_epoch",
     ]  # fmt: skip
     assert found["labels"] == {
         "consumed": 60, "applied": 60, "applied_late": 0, "duplicate": 0, "conflict": 0, "expired": 0, "unmatched": 0,

@@ -22,7 +22,7 @@ from tests.worker.support.working import opened
 
 VALID = Draft202012Validator(schema())
 XOR = [{"a": float(n % 2), "b": float(n // 2 % 2)} for n in range(12)]
-SCRIPTS = ("page.js", "figures.js", "model.js", "write.js", "chart.js")
+SCRIPTS = ("page.js", "classes.js", "figures.js", "model.js", "write.js", "chart.js")
 SAID = [n % 2 != n // 2 % 2 for n in range(12)]
 
 

@@ -2,6 +2,7 @@
 
 import math
 import re
+from dataclasses import replace
 
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
@@ -9,7 +10,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from mistakebound.core.faults import REASONS
 from mistakebound.core.messages.asking import Asked
 from mistakebound.core.messages.labels import spelled
-from mistakebound.core.step.facts import PartitionTotals, StepFacts
+from mistakebound.core.step.facts import ConfusionTotals, PartitionTotals, StepFacts
 from mistakebound.core.theorems.claims import Bound
 from mistakebound.worker.events import (
     Assigned,
@@ -65,6 +66,13 @@ TYPES = {
     "partition_asked_missing": "gauge",
     "partition_asked_mistakes": "gauge",
     "partition_estimated_mistakes": "gauge",
+    "partition_compared": "gauge",
+    "partition_compared_mistakes": "gauge",
+    "partition_confusion": "gauge",
+    "partition_majority_confusion": "gauge",
+    "partition_class_labelled": "gauge",
+    "partition_class_predicted": "gauge",
+    "partition_class_correct": "gauge",
     "misplaced_labels": "gauge",
     "waiting_limit": "gauge",
     "parked_limit": "gauge",
@@ -120,6 +128,15 @@ TOTALS = PartitionTotals(
     waiting=9,
     parked=2,
     oldest_waiting_ms=1_700_000_000_500,
+    confusion=ConfusionTotals(
+        compared=12,
+        mistakes={"model": 4, "majority": 5, "label_before": 6},
+        pairs={("true", "false"): 4, ("false", "false"): 8},
+        majority_pairs={("true", "false"): 4, ("false", "true"): 1},
+        labelled={"true": 4, "false": 8},
+        predicted={"true": 0, "false": 12},
+        correct={"true": 0, "false": 8},
+    ),
 )
 
 
@@ -280,6 +297,39 @@ def test_labels_asked_for_are_exported_only_where_labels_are_asked_for() -> None
     assert seen["partition_estimated_mistakes", ("1",)] == 5.5
 
 
+def test_confusions_are_gauges_by_partition_of_what_came() -> None:
+    """By true and predicted class, and by class; what the majority would have come to beside it."""
+    metrics = binary()
+    metrics.observe(committed(totals={3: TOTALS}))
+    seen = samples(metrics)
+    pairs = {labels: count for (name, labels), count in seen.items() if name == "partition_confusion"}
+    assert pairs == {("true", "3", "false"): 4, ("false", "3", "false"): 8}
+    assert seen["partition_majority_confusion", ("false", "3", "true")] == 1
+    assert seen["partition_class_labelled", ("false", "3")] == 8
+    assert seen["partition_compared", ("3",)] == 12
+    assert seen["partition_compared_mistakes", ("label_before", "3")] == 6
+
+
+@pytest.mark.parametrize("classes", [[], [f"c{number}" for number in range(21)]])
+def test_of_many_or_open_classes_confusions_are_no_series(classes: list[str]) -> None:
+    """How many were mistaken is told all the same."""
+    metrics = Metrics(classes, "perceptron", "abc123")
+    metrics.observe(committed(totals={3: TOTALS}))
+    seen = samples(metrics)
+    assert not {name for name, _ in seen if name.startswith("partition_cl") or "confusion" in name}
+    assert seen["partition_compared_mistakes", ("model", "3")] == 4
+
+
+def test_a_class_of_an_older_epoch_is_another_one_in_confusions() -> None:
+    """Two such are added up."""
+    metrics = Metrics(["a", "b"], "perceptron", "abc123")
+    old = ConfusionTotals(pairs={("x", "a"): 2, ("y", "a"): 3}, labelled={"x": 2, "y": 3, "a": 0})
+    metrics.observe(committed(totals={0: replace(TOTALS, confusion=old)}))
+    seen = samples(metrics)
+    assert seen["partition_confusion", ("other", "0", "a")] == 5
+    assert seen["partition_class_labelled", ("other", "0")] == 5
+
+
 def test_nothing_is_said_of_the_oldest_when_nothing_waits() -> None:
     """No age alert fires on an empty waiting room."""
     metrics = binary()
@@ -303,8 +353,9 @@ def test_a_revoked_partition_leaves_no_series() -> None:
         for name, labels in samples(metrics)
         if name.startswith("partition_") or name == "pending_oldest_timestamp_seconds"
     }
-    assert len(durable) == 8
-    assert set(durable.values()) == {("1",)}
+    assert len(durable) == 15
+    assert {labels for labels in durable.values() if len(labels) == 1} == {("1",)}
+    assert all("1" in labels for labels in durable.values())
     lags = {labels for name, labels in samples(metrics) if name == "consumer_lag_records"}
     assert lags == {("1", "examples"), ("1", "labels")}
 

@@ -1,17 +1,26 @@
 """What is on a worker's metrics page, for tests of what is asked of it."""
 
+from dataclasses import replace
+
 from prometheus_client.parser import text_string_to_metric_families
 
 from mistakebound.core.messages.asking import Asked
+from mistakebound.core.step.facts import ConfusionTotals
 from mistakebound.core.theorems.claims import Bound
 from mistakebound.worker.metrics.metrics import Metrics
-from tests.worker.support.events import asked, assigned, waiting
+from tests.worker.support.events import NOTHING, asked, assigned, committed, waiting
 
 
 def worker_page() -> dict[str, set[str]]:
     """Every sample on a worker's page, with the names of its labels."""
     metrics = Metrics(["true", "false"], "perceptron", "digest")
     metrics.observe(assigned([0]))
+    judged = {("true", "false"): 1}
+    counted = ConfusionTotals(
+        mistakes={"model": 1}, pairs=judged, majority_pairs=judged, labelled={"true": 1},
+        predicted={"false": 1}, correct={"true": 0},
+    )  # fmt: skip
+    metrics.observe(committed(totals={0: replace(NOTHING, confusion=counted)}))
     metrics.observe(waiting({0: 1}))
     metrics.margin(0.5, 0.25, 0.25)
     metrics.version_space(7)

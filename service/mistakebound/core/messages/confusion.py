@@ -5,6 +5,7 @@ has its totals instead, which is all that precision, recall, F1, balanced accura
 those that came most often are held, by Space-Saving (Metwally, Agrawal & El Abbadi, ICDT 2005).
 """
 
+from collections.abc import Sequence
 from copy import copy
 
 from msgspec import Struct, field
@@ -77,3 +78,15 @@ class Confusion(Struct, omit_defaults=True):
             self.majority.copy(),
             self.last_label_mistakes,
         )
+
+
+def totals_by_class(confusion: Confusion, pairs: Pairs) -> tuple[Sequence[int], Sequence[int], Sequence[int]]:
+    """By class, in the confusion's order: labels, predictions, and both at once."""
+    if not confusion.tabled:
+        return confusion.actual, pairs.predicted, pairs.correct
+    table = pairs.table
+    return (
+        [sum(row) for row in table],
+        [sum(column) for column in zip(*table, strict=True)],
+        [row[place] for place, row in enumerate(table)],
+    )

@@ -10,7 +10,7 @@ from math import fsum
 
 from msgspec import UNSET
 
-from mistakebound.core.messages.confusion import MOST_HELD, MOST_TABLED, Confusion, Pairs
+from mistakebound.core.messages.confusion import MOST_HELD, MOST_TABLED, Confusion, Pairs, totals_by_class
 from mistakebound.core.messages.labels import spelled
 from mistakebound.core.messages.tallies import Tally
 from mistakebound.settings import LabelValue
@@ -134,7 +134,7 @@ class _Sum:
         self._parts, self._names = parts, names
         self._actual, self._predicted, self._correct = (dict.fromkeys(names, 0) for _ in range(3))
         for confusion, pairs in parts:
-            actual, predicted, correct = _totals(confusion, pairs)
+            actual, predicted, correct = totals_by_class(confusion, pairs)
             for place, name in enumerate(confusion.classes):
                 self._actual[name] += actual[place]
                 self._predicted[name] += predicted[place]
@@ -216,18 +216,6 @@ class _Sum:
             kappa_m=_share(majority - self.mistakes, majority),
             kappa_t=_share(last - self.mistakes, last),
         )
-
-
-def _totals(confusion: Confusion, pairs: Pairs) -> tuple[Sequence[int], Sequence[int], Sequence[int]]:
-    """By class, in the confusion's order: labels, predictions, and both at once."""
-    if not confusion.tabled:
-        return confusion.actual, pairs.predicted, pairs.correct
-    table = pairs.table
-    return (
-        [sum(row) for row in table],
-        [sum(column) for column in zip(*table, strict=True)],
-        [row[place] for place, row in enumerate(table)],
-    )
 
 
 def _cells(confusion: Confusion, pairs: Pairs) -> dict[tuple[str | None, str | None], tuple[int, int]]:

@@ -3,6 +3,8 @@
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
+from msgspec import UNSET, UnsetType
+
 from mistakebound.core.messages.confusion import (
     FOREIGN_BYTES,
     MOST_FOREIGN,
@@ -13,8 +15,10 @@ from mistakebound.core.messages.confusion import (
     Confusion,
     Held,
     Pairs,
+    totals_by_class,
 )
 from mistakebound.core.messages.schema import encode
+from mistakebound.core.step.facts import ConfusionTotals
 
 Judged = tuple[str, str | None, str | None, bool]
 """Class of the label, of the published prediction, and of the majority so far; whether the label before was another."""
@@ -52,6 +56,39 @@ def counted(confusion: Confusion, judged: Iterable[Judged]) -> Sequence[tuple[Ju
     if confusion.actual or len(names) > MOST_TABLED or sum(map(_bytes, names)) > NAMES_BYTES:
         return [(one, 1) for one in judged]
     return list(together.items())
+
+
+def totals_of(confusion: Confusion | UnsetType) -> ConfusionTotals:
+    """What is told of a partition's counts."""
+    if confusion is UNSET:
+        return ConfusionTotals()
+    names = ["none" if name is None else name for name in confusion.classes]
+    (labelled, predicted, correct), majority = (
+        totals_by_class(confusion, pairs) for pairs in (confusion.model, confusion.majority)
+    )
+    compared = sum(labelled)
+    return ConfusionTotals(
+        compared=compared,
+        mistakes={
+            "model": compared - sum(correct),
+            "majority": compared - sum(majority[2]),
+            "label_before": confusion.last_label_mistakes,
+        },
+        pairs=_cells(names, confusion.model),
+        majority_pairs=_cells(names, confusion.majority),
+        labelled=dict(zip(names, labelled, strict=True)),
+        predicted=dict(zip(names, predicted, strict=True)),
+        correct=dict(zip(names, correct, strict=True)),
+    )
+
+
+def _cells(names: Sequence[str], pairs: Pairs) -> dict[tuple[str, str], int]:
+    return {
+        (names[row], names[column]): count
+        for row, counts in enumerate(pairs.table)
+        for column, count in enumerate(counts)
+        if count
+    }
 
 
 class _Places:

@@ -4,6 +4,7 @@ No decision depends on them, and none is ever made again from them: the log alon
 """
 
 from collections import defaultdict
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Literal
@@ -57,6 +58,23 @@ class StepFacts:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ConfusionTotals:
+    """One partition's judged predictions by (actual, predicted), for life. Classes as `spelled` gives them; none is `none`."""
+
+    compared: int = 0
+    """How many were counted so."""
+    mistakes: Mapping[str, int] = field(default_factory=dict)
+    """Of these, by whose they are: `model`, `majority` and `label_before`."""
+    pairs: Mapping[tuple[str, str], int] = field(default_factory=dict)
+    """(actual, predicted) -> count; empty with more than 20 classes."""
+    majority_pairs: Mapping[tuple[str, str], int] = field(default_factory=dict)
+    labelled: Mapping[str, int] = field(default_factory=dict)
+    """By class, as the next two."""
+    predicted: Mapping[str, int] = field(default_factory=dict)
+    correct: Mapping[str, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class PartitionTotals:
     """One partition's durable totals, for life, as its newest `outcomes` record has them."""
 
@@ -73,3 +91,4 @@ class PartitionTotals:
     """Where labels were asked for."""
     oldest_waiting_ms: int | None = None
     """Stream time at which the oldest waiting example was predicted; None when none waits."""
+    confusion: ConfusionTotals = ConfusionTotals()

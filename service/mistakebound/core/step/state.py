@@ -9,6 +9,7 @@ from msgspec import UNSET
 from mistakebound.core.ledger.ledger import Ledger
 from mistakebound.core.model.model import Model
 from mistakebound.core.records import Topic
+from mistakebound.core.step.confusions import totals_of
 from mistakebound.core.step.facts import PartitionTotals
 from mistakebound.core.step.sizes import SizeLimits
 from mistakebound.settings import Settings
@@ -56,4 +57,5 @@ class State:
             parked=len(ledger.parked),
             asked=None if life.asked is UNSET else copy(life.asked),
             oldest_waiting_ms=None if oldest is None else oldest.at,
+            confusion=totals_of(life.confusion),
         )

@@ -26,6 +26,7 @@ _ASSETS = {
     "/": ("page.html", "text/html; charset=utf-8"),
     "/page.css": ("page.css", "text/css; charset=utf-8"),
     "/page.js": ("page.js", "text/javascript; charset=utf-8"),
+    "/classes.js": ("classes.js", "text/javascript; charset=utf-8"),
     "/figures.js": ("figures.js", "text/javascript; charset=utf-8"),
     "/asked.js": ("asked.js", "text/javascript; charset=utf-8"),
     "/model.js": ("model.js", "text/javascript; charset=utf-8"),

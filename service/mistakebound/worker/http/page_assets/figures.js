@@ -1,10 +1,9 @@
 // What was counted: at a glance, over time, by outcome, by class, by partition.
 
 import { chart } from "/chart.js";
-import { $, bar, barRow, count, duration, list, make, number, percent, say, share, spell, time } from "/write.js";
+import { $, bar, barRow, count, duration, list, make, number, percent, say, share, time } from "/write.js";
 
 const POINTS = 60;
-const PAIRS = 8;
 const MINUTE = 60;
 const APART_S = 10;
 
@@ -111,28 +110,6 @@ export function showOutcomes(id, counts, held, name) {
   $(id).replaceChildren(
     ...rows.map(([outcome, found]) => barRow(outcome.replaceAll("_", " "), bar(found, all, { bad: bad.has(outcome) }), count(found), !found)),
   );
-}
-
-/** Of two classes both kinds of mistake; of more, the pairs that are taken for each other most often. */
-export function showClasses(worker) {
-  const pairs = worker.judged;
-  const labelled = (actual) => pairs.find((each) => each.actual === actual)?.labelled ?? 0;
-  const wrong = pairs.filter((each) => each.actual !== each.predicted);
-  let rows = wrong.slice(0, PAIRS).map((each) => ["", each.predicted, each.actual, each.count]);
-  if (worker.classes.length === 2) {
-    const [positive, negative] = worker.classes.map(spell);
-    const found = (predicted, actual) => pairs.find((each) => each.predicted === predicted && each.actual === actual)?.count ?? 0;
-    rows = [["false positive: ", positive, negative], ["false negative: ", negative, positive]].map((each) => [...each, found(each[1], each[2])]);
-  }
-  $("classes").replaceChildren(...rows.map(([kind, predicted, actual, found]) => {
-    const all = labelled(actual);
-    const value = `${count(found)} of ${count(all)}${all ? `, ${percent(found, all)}` : ""}`;
-    return barRow(`${kind}predicted ${predicted}, was ${actual}`, bar(found, all, { bad: true }), value, !found);
-  }));
-  const more = worker.classes.length !== 2 && wrong.length > PAIRS ? ` ${count(wrong.length - PAIRS)} more pairs of classes.` : "";
-  say("classes-note", pairs.length
-    ? `Of the labels of each class since this process began, at ${time(worker.started_at)}.${more}`
-    : "No label since this process began.");
 }
 
 export function showPartitions(status, worker) {

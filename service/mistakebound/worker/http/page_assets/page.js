@@ -1,7 +1,8 @@
 // The status page: asks /api/status every two seconds and shows the answer.
 
 import { showAsked } from "/asked.js";
-import { alone, showClasses, showFigures, showHistory, showOutcomes, showPartitions } from "/figures.js";
+import { showClasses } from "/classes.js";
+import { alone, showFigures, showHistory, showOutcomes, showPartitions } from "/figures.js";
 import { showBounds, showMistakes, showWeights } from "/model.js";
 import { $, list, make, percent, say, time } from "/write.js";
 
@@ -57,7 +58,7 @@ function show(status) {
   showOutcomes("examples", { consumed: status.examples, ...status.example_outcomes }, status.waiting, "waiting");
   showAsked(status);
   showWeights(worker);
-  showClasses(worker);
+  showClasses(status, worker);
   showMistakes(worker);
   showPartitions(status, worker);
   say("now", time(worker.now));
