@@ -20,7 +20,7 @@ def worker_page() -> dict[str, set[str]]:
         mistakes={"model": 1}, pairs=judged, majority_pairs=judged, labelled={"true": 1},
         predicted={"false": 1}, correct={"true": 0},
     )  # fmt: skip
-    metrics.observe(committed(totals={0: replace(NOTHING, confusion=counted)}))
+    metrics.observe(committed(totals={1: replace(NOTHING, confusion=counted)}))
     metrics.observe(waiting({0: 1}))
     metrics.margin(0.5, 0.25, 0.25)
     metrics.version_space(7)

@@ -23,6 +23,7 @@ from mistakebound.core.messages.tallies import ExampleOutcome, LabelOutcome
 from mistakebound.core.records import Stream
 from mistakebound.core.step.facts import Direction
 from mistakebound.worker.events import PHASES, RebuildReason, TransactionResult
+from mistakebound.worker.metrics.confusion_gauges import ConfusionGauges
 from mistakebound.worker.metrics.registry import PREFIX, Registry
 
 MOST_CLASSES = 20
@@ -60,13 +61,6 @@ _ASKED = {
     ),
 }
 """Exported only where labels are asked for: metric -> the count's name, and what it means."""
-
-
-_BY_CLASS = {
-    "labelled": "Judged predictions whose label said the class, over the life of the partition.",
-    "predicted": "Judged predictions of the class, over the life of the partition.",
-    "correct": "Judged predictions of the class that were right, over the life of the partition.",
-}
 
 
 class Definitions:
@@ -237,7 +231,7 @@ class Definitions:
             name: add.gauge("partition_" + metric, text, partition=())
             for metric, (name, text) in _ASKED.items()
         }
-        self._declare_confusion()
+        self.confusion = ConfusionGauges(add, self.classes)
         self.waiting_limit = add.gauge(
             "waiting_limit", "Most examples that may wait for their label in one partition."
         )
@@ -253,36 +247,6 @@ class Definitions:
             "Stream time at which the oldest example still waiting for its label was predicted.",
             partition=(),
         )
-
-    def _declare_confusion(self) -> None:
-        add = self.registry
-        self.compared = add.gauge(
-            "partition_compared",
-            "Judged predictions counted by (actual, predicted), over the life of the partition; "
-            "fewer than labelled where an earlier version judged some.",
-            partition=(),
-        )
-        self.compared_mistakes = add.gauge(
-            "partition_compared_mistakes",
-            "Mistakes on these: of the model, of always the majority, of always the label before.",
-            partition=(),
-            of=(),
-        )
-        by_pair: dict[str, Sequence[str]] = {"partition": (), "actual": (), "predicted": ()}
-        self.confusion = add.gauge(
-            "partition_confusion",
-            "Judged predictions by true and predicted class, over the life of the partition.",
-            **by_pair,
-        )
-        self.majority_confusion = add.gauge(
-            "partition_majority_confusion",
-            "What always predicting the majority class so far would have come to on the same.",
-            **by_pair,
-        )
-        self.by_class = {
-            name: add.gauge("partition_class_" + name, text, **{"partition": (), "class": ()})
-            for name, text in _BY_CLASS.items()
-        }
 
     def _declare_checkpoints(self) -> None:
         add = self.registry

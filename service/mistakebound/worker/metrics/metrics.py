@@ -13,7 +13,7 @@ from prometheus_client.samples import Sample
 
 from mistakebound.core.records import Stream
 from mistakebound.core.reporting.status import CheckpointStatus
-from mistakebound.core.step.facts import ConfusionTotals, PartitionTotals, StepFacts
+from mistakebound.core.step.facts import PartitionTotals, StepFacts
 from mistakebound.core.theorems.claims import Bound
 from mistakebound.worker import events
 from mistakebound.worker.metrics.definitions import Definitions, Level
@@ -37,8 +37,6 @@ class Metrics:
         self._newest_ms: dict[Stream, int] = {}
         self._owned: set[int] = set()
         self._bounded: set[tuple[str, str]] = set()
-        self._confusion: dict[str, dict[tuple[Gauge, tuple[str, ...]], int]] = {}
-        """By partition: what is exported of its counts by (actual, predicted)."""
         self._of = Definitions(classes, algorithm, config_digest, revision, self._transaction_age_s)
 
     def observe(self, event: events.Event) -> None:
@@ -215,30 +213,7 @@ class Metrics:
                 self._of.oldest.remove(str(partition))
             else:
                 self._of.oldest.labels(str(partition)).set(one.oldest_waiting_ms / 1000)
-            self._export_confusion(str(partition), one.confusion)
-
-    def _export_confusion(self, partition: str, one: ConfusionTotals) -> None:
-        """Counts by class only where classes are label values, and only those that changed."""
-        of = self._of
-        found: dict[tuple[Gauge, tuple[str, ...]], int] = {(of.compared, (partition,)): one.compared}
-        found |= {(of.compared_mistakes, (partition, whose)): count for whose, count in one.mistakes.items()}
-        if of.classes:
-            for gauge, counts in (
-                (of.confusion, one.pairs),
-                (of.majority_confusion, one.majority_pairs),
-                *((gauge, getattr(one, name)) for name, gauge in of.by_class.items()),
-            ):
-                for key, count in counts.items():
-                    classes = (key,) if isinstance(key, str) else key
-                    place = gauge, (partition, *(each if each in of.classes else "other" for each in classes))
-                    found[place] = found.get(place, 0) + count
-        known = self._confusion.get(partition, {})
-        for (gauge, labels), count in found.items():
-            if known.get((gauge, labels)) != count:
-                gauge.labels(*labels).set(count)
-        for gauge, labels in known.keys() - found.keys():
-            gauge.remove(*labels)
-        self._confusion[partition] = found
+            self._of.confusion.export(str(partition), one.confusion)
 
     def _remove(self, partitions: Iterable[int]) -> None:
         """The partitions are no longer ours: their new owners export them from now on."""
@@ -247,8 +222,7 @@ class Metrics:
                 gauge.remove(partition)
             for stream in get_args(Stream):
                 self._of.lag.remove(stream, partition)
-            for gauge, labels in self._confusion.pop(partition, {}):
-                gauge.remove(*labels)
+            self._of.confusion.remove(partition)
 
     def _add_classes(self, counter: Counter, counts: Mapping[Any, int]) -> None:
         """Add counts by class. A class of an older epoch counts as `other`; without classes, add only the sum."""
