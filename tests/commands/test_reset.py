@@ -84,6 +84,7 @@ def test_the_plan_as_json_holds_both_epochs_whole(settings: Settings) -> None:
         )
         assert len(read_updates(log)) == updates[0] + 1
     assert plan["now"].pop("topics")["labels"]["partitions"] == 1
+    assert plan["now"].pop("messages")["label"] == "/label"
     assert plan["now"] == {
         "epoch": 1,
         "format": 1,

@@ -118,6 +118,27 @@ def test_an_epoch_begins_over_other_inputs_only_when_told_that_they_hold_the_sam
         assert len(list(log.read("predictions", 0, 0))) == EXAMPLES + 1
 
 
+def test_a_worker_that_reads_its_inputs_otherwise_than_the_epoch_began_says_so(
+    settings: Settings, said: list[Any]
+) -> None:
+    """It goes on: producers change. But no audit could read both, so the next epoch holds the new pointers."""
+    other = altered(settings, messages={"label": "/truth"})
+    with opened(settings) as log:
+        log.append(stream(EXAMPLES))
+        Run(log, settings)
+        assert not [each for each in said if each["event"] == "messages_changed"]
+        Run(log, other)
+        changed = [each["changed"] for each in said if each["event"] == "messages_changed"]
+        assert changed == [{"messages.label": ["/label", "/truth"]}]
+        plan = reset.planned(log, other, None)
+        assert plan is not None
+        reset.execute(log, other, plan, 5)
+        said.clear()
+        Run(log, other)
+        assert not [each for each in said if each["event"] == "messages_changed"]
+        assert [epoch.messages["label"] for epoch in epochs(log) if epoch.messages] == ["/label", "/truth"]
+
+
 def test_an_older_log_that_names_no_inputs_goes_on(settings: Settings) -> None:
     """Its epoch says nothing of topics, so there is nothing to compare."""
     with opened(settings) as log:

@@ -99,6 +99,56 @@ def test_a_recording_is_audited_alike() -> None:
     assert from_file == from_log
 
 
+POINTERS = {"id": "/order/id", "features": "/order/of", "label": "/paid"}
+
+
+def nested(settings: Settings, count: int = 30) -> Settings:
+    """The log's inputs are in an envelope, and the worker was told where."""
+    settings = altered(settings, messages=POINTERS)
+    with opened(settings) as log:
+        for number in range(count):
+            order = {"id": f"o{number}", "of": {"a": random.Random(number).uniform(-1, 1)}}
+            log.append(
+                [
+                    Outgoing("examples", 0, b"k", encode({"order": order}), (), number),
+                    Outgoing(
+                        "labels", 0, b"k", encode({"order": order, "paid": number % 3 == 0}), (), number
+                    ),
+                ]
+            )
+        Run(log, settings)
+    return settings
+
+
+def test_inputs_are_read_by_the_pointers_that_the_epoch_holds() -> None:
+    """Whoever audits or replays need not know them, and other ones that are given do no harm: they are named."""
+    nested(settings_for(URL, log={"url": URL}, checkpoint={"url": ""}))
+    assert audited()["checked"]["predictions"] == 30
+    other = audited("--set", "messages.label=/label", "--set", "messages.id=/order/id")
+    assert list(other["notes"]) == [
+        "pointer messages.label was given as '/label', but epoch 1 began with '/paid': the latter was used"
+    ]
+    ok("record", "day.jsonl", log=URL)
+    found = ok("replay", "day.jsonl", "--report", "report.json", log=None)
+    assert "as recorded" in found.stderr
+    assert json.loads(Path("report.json").read_text())["labelled"] == 30
+    found = run("replay", "day.jsonl", "--set", "messages.label=/label", log=None)
+    assert "messages.label is '/label', recorded '/paid'" in found.stderr
+
+
+def test_a_log_whose_epoch_holds_no_pointers_is_read_by_those_given() -> None:
+    """As earlier versions left it."""
+    settings = settings_for(URL, log={"url": URL}, checkpoint={"url": ""})
+    older = altered(settings, messages=POINTERS)
+    with opened(older) as log:
+        begun = encode(Epoch(1, FORMAT, dict(older.of_epoch())))
+        assert b"/paid" not in begun
+        log.exclusively(lambda: [Outgoing("updates", 0, None, begun)])
+    nested(settings)
+    sets = [part for name, at in POINTERS.items() for part in ("--set", f"messages.{name}={at}")]
+    assert audited(*sets)["notes"] == {}
+
+
 def test_a_label_that_an_earlier_version_refused_as_a_float_stays_refused() -> None:
     """Earlier versions took 1.0 for no integer: what they decided is no difference, and is noted."""
     settings = worked()

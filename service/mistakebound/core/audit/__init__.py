@@ -7,6 +7,8 @@ model, the ids of one partition, and one step.
 
 from collections.abc import Callable, Iterable
 
+from msgspec import UNSET
+
 from mistakebound.core.audit.chain import check_chain
 from mistakebound.core.audit.findings import Finding, Findings
 from mistakebound.core.audit.ledgers import Ledgers
@@ -17,6 +19,7 @@ from mistakebound.core.audit.topics_read import Source
 from mistakebound.core.audit.walk import Walk
 from mistakebound.core.checkpoint_content import Checkpoint
 from mistakebound.core.faults import BadSnapshot
+from mistakebound.core.messages.schema import Epoch
 from mistakebound.settings import MessageSettings
 
 __all__ = ["Finding", "Findings", "Source", "audit"]
@@ -36,6 +39,7 @@ def audit(
     `progress` is called with a partition and the offset of its `outcomes` reached.
     """
     epochs = check_chain(source, findings)
+    _note_other_pointers(epochs.values(), messages, findings)
     ledgers = Ledgers()
     whole: list[tuple[str, Callable[[], Checkpoint]]] = []
     for name, load in checkpoints:
@@ -63,3 +67,15 @@ def audit(
             continue
         check_model(source, name, found, epochs, messages, findings)
     return findings
+
+
+def _note_other_pointers(epochs: Iterable[Epoch], given: MessageSettings, findings: Findings) -> None:
+    """The inputs are read as each epoch had it, whatever is given."""
+    for epoch in epochs:
+        own = {} if epoch.messages is UNSET else epoch.messages
+        for name in sorted(given.model_fields_set & own.keys()):
+            if own[name] != getattr(given, name):
+                findings.note(
+                    f"pointer messages.{name} was given as {getattr(given, name)!r}, but epoch {epoch.epoch} began with "
+                    f"{own[name]!r}: the latter was used"
+                )

@@ -2,6 +2,8 @@
 
 from collections.abc import Mapping
 
+from msgspec import UNSET
+
 from mistakebound.core.audit.topics_read import Ahead, Source
 from mistakebound.core.faults import BadLog, BadRecord
 from mistakebound.core.learners import KINDS
@@ -13,9 +15,10 @@ from mistakebound.settings import MessageSettings, Settings
 
 
 def settings_of(epoch: Epoch, messages: MessageSettings) -> Settings:
-    """What the epoch fixed, with the pointers into messages. Raises BadLog."""
+    """What the epoch fixed, with the pointers into messages: its own, or `messages` where it has none. Raises BadLog."""
+    pointers = messages.model_dump() | ({} if epoch.messages is UNSET else epoch.messages)
     try:
-        found = Settings.model_validate({**epoch.settings, "messages": messages.model_dump()})
+        found = Settings.model_validate({**epoch.settings, "messages": pointers})
     except ValueError as error:
         raise BadLog(f"the settings of epoch {epoch.epoch} are not valid: {error}") from None
     wrong = [f"{each.key}: {each.wrong}" for each in unmet(found)]

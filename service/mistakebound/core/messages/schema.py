@@ -187,6 +187,8 @@ class Epoch(Struct, frozen=True):
     base: Base | None = None
     topics: dict[str, InputTopic] | UnsetType = UNSET
     """The topics that the group's offsets belong to, `examples` and `labels`; earlier versions did not write it."""
+    messages: dict[str, str] | UnsetType = UNSET
+    """The JSON pointers by which the inputs are read, `messages.*`; earlier versions did not write it."""
 
 
 _TYPES: Mapping[Topic, tuple[type[Struct], ...]] = {

@@ -1,12 +1,14 @@
 """How a recording is replayed: as recorded, which gives the live stream's numbers, or afresh, and why.
 
-What was given wins over the recording. `learner`, `features` and `labels` are taken from its newest epoch key by key, but
-the learner's keys together where another kind is given, and the classes together where any of them is.
+What was given wins over the recording. `learner`, `features`, `labels` and `messages` are taken from its newest epoch
+key by key, but the learner's keys together where another kind is given, and the classes together where any of them is.
 """
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
+
+from msgspec import UNSET
 
 from mistakebound.core.faults import BadLog
 from mistakebound.core.messages.schema import Epoch
@@ -73,6 +75,8 @@ def _on_top(settings: Settings, epoch: Epoch) -> Settings:
         name: _section(name, getattr(settings, name), epoch.settings.get(name, {}))
         for name in ("learner", "features", "labels")
     }
+    pointers = {} if epoch.messages is UNSET else epoch.messages
+    sections["messages"] = _section("messages", settings.messages, pointers)
     return settings_of(Epoch(epoch.epoch, epoch.format, sections), settings)
 
 
@@ -88,8 +92,9 @@ def _section(name: str, section: Section, recorded: Mapping[str, Any]) -> dict[s
 
 def _differing(epoch: Epoch, chosen: Settings) -> str | None:
     """Which settings differ from the epoch's."""
-    before = settings_of(epoch, chosen).of_epoch()
-    found = [
-        f"{one.key} is {one.after!r}, recorded {one.before!r}" for one in changes(before, chosen.of_epoch())
-    ]
+    before, after = (
+        {**each.of_epoch(), "messages": each.messages.model_dump()}
+        for each in (settings_of(epoch, chosen), chosen)
+    )
+    found = [f"{one.key} is {one.after!r}, recorded {one.before!r}" for one in changes(before, after)]
     return "; ".join(found) or None

@@ -15,6 +15,8 @@ from functools import partial
 from heapq import heappop, heappush
 from itertools import groupby, product, takewhile
 
+from msgspec import UNSET
+
 from mistakebound.core.learners import KINDS
 from mistakebound.core.learners.requirements import unmet
 from mistakebound.core.ledger.ledger import Ledger
@@ -72,8 +74,12 @@ def repeat(
 
 
 def settings_of(epoch: Epoch, settings: Settings) -> Settings:
-    """What the epoch fixed, and everything else of `settings`. Raises ValueError where the former is not valid."""
+    """What the epoch fixed, the pointers that it began with, and everything else of `settings`.
+
+    Raises ValueError where the former is not valid.
+    """
     rest = settings.model_dump(exclude={"learner", "features", "labels"})
+    rest["messages"] |= {} if epoch.messages is UNSET else epoch.messages
     return Settings.model_validate({**rest, **epoch.settings})
 
 

@@ -9,6 +9,9 @@ import random
 import time
 from collections.abc import Sequence
 
+import structlog
+from msgspec import UNSET
+
 from mistakebound.core.messages.schema import Epoch, encode, read_update
 from mistakebound.core.model.model import first_epoch
 from mistakebound.core.model.settings_diff import changes
@@ -17,6 +20,8 @@ from mistakebound.log.newest import newest_record
 from mistakebound.log.protocol import Fenced, Log, Refused
 from mistakebound.settings import Settings
 from mistakebound.worker.epochs.input_topics import input_topics
+
+_log = structlog.get_logger(__name__)
 
 ATTEMPTS = 10
 REST_S = 1.0
@@ -76,6 +81,22 @@ def refuse_changed(epoch: Epoch, settings: Settings) -> None:
             f"the settings differ from those of epoch {epoch.epoch}, which fixed every result in this log:\n"
             f"  {listed}\nSet them back; or begin the next epoch with them: `mistakebound reset` shows what that "
             "means, `mistakebound reset --execute` does it."
+        )
+
+
+def warn_of_other_pointers(epoch: Epoch, settings: Settings) -> None:
+    """Log which `messages.*` differ from those that the epoch began with: an audit reads by the latter."""
+    then = {} if epoch.messages is UNSET else epoch.messages
+    now = settings.messages.model_dump()
+    changed = {
+        f"messages.{name}": [then[name], now[name]] for name in now if then.get(name, now[name]) != now[name]
+    }
+    if changed:
+        _log.warning(
+            "messages_changed",
+            epoch=epoch.epoch,
+            changed=changed,
+            remedy="an audit reads the inputs as the epoch began; `mistakebound reset` begins one with these",
         )
 
 

@@ -119,7 +119,8 @@ def planned(log: Log, settings: Settings, base: Base | None, *, same_records: bo
     if base is not None:
         base = Base(base.epoch or number, base.updates)
         _must_exist(base, found, log.partitions)
-    begins = Epoch(number + 1, FORMAT, dict(settings.of_epoch()), base, input_topics(log))
+    pointers = settings.messages.model_dump()
+    begins = Epoch(number + 1, FORMAT, dict(settings.of_epoch()), base, input_topics(log), pointers)
     plan = Plan(found, begins)
     if base is not None:
         _must_be_readable(log, settings, plan)

@@ -71,8 +71,8 @@ def planned(log: Log, settings: Settings, rows: Iterable[Row]) -> SeedPlan:
         own = list(found.updates[found.newest.epoch])
         if any(own) or found.newest.base is not None:
             base = Base(found.newest.epoch, own)
-    topics = input_topics(log)
-    seeds = Epoch(max(epochs, default=0) + 1, FORMAT, dict(settings.of_epoch()), base, topics)
+    topics, pointers = input_topics(log), settings.messages.model_dump()
+    seeds = Epoch(max(epochs, default=0) + 1, FORMAT, dict(settings.of_epoch()), base, topics, pointers)
     partitions = log.partitions
     fold = Fold(settings, partitions, [*epochs.values(), seeds])
     for p in range(partitions):
@@ -99,7 +99,12 @@ def planned(log: Log, settings: Settings, rows: Iterable[Row]) -> SeedPlan:
     examples = [ledger.tallies.life.examples for ledger in ledgers.values()]
     labelled = sum(one["labelled"] for one in examples)
     begins = Epoch(
-        seeds.epoch + 1, FORMAT, seeds.settings, Base(seeds.epoch, [len(one) for one in updates]), topics
+        seeds.epoch + 1,
+        FORMAT,
+        seeds.settings,
+        Base(seeds.epoch, [len(one) for one in updates]),
+        topics,
+        pointers,
     )
     consumed = sum(one["consumed"] for one in examples)
     return SeedPlan(found, seeds, begins, updates, labelled, consumed - labelled, rejections.found())
