@@ -36,6 +36,7 @@ VERBS: dict[str, str] = {
     "reset": "mistakebound.commands.reset:reset",
     "config": "mistakebound.commands.config:config",
     "seed": "mistakebound.commands.seed:seed",
+    "export": "mistakebound.commands.export:export",
     "learners": "mistakebound.commands.learners:learners",
     "teach": "mistakebound.commands.teach:teach",
     "health": "mistakebound.commands.health:health",

@@ -46,19 +46,16 @@ def show(
     log: LogUrl = None,
 ) -> None:
     """Print a checkpoint's version, positions, digest and largest weights, as JSON."""
-    from mistakebound.commands.checkpoint_files import place_of, read_checkpoint
+    from mistakebound.commands.checkpoint_files import model_of, place_of, read_checkpoint
     from mistakebound.commands.output import print_json
     from mistakebound.core.checkpoint_content import describe_checkpoint
     from mistakebound.core.faults import BadSnapshot
-    from mistakebound.core.model.model import Model
-    from mistakebound.settings import Settings
 
     try:
         found = read_checkpoint(place_of(file, load(config, sets, log)))
     except BadSnapshot as error:
         raise CommandError(f"{file}: {error}", ExitCode.CHECK_FAILED) from None
-    model = Model(Settings.model_validate(found.epochs[-1].settings), len(found.updates_next))
-    model.restore(found.model)
+    model = model_of(found)
     weights = model.learner.weights()
     largest = sorted(weights.items(), key=lambda item: (-abs(item[1]), item[0]))[:top]
     print_json({**describe_checkpoint(found), "digest": model.digest(), "largest_weights": dict(largest)})

@@ -7,7 +7,8 @@ from mistakebound.commands.output import print_message
 from mistakebound.config.load import Loaded
 from mistakebound.core.checkpoint_content import Checkpoint, decode_checkpoint
 from mistakebound.core.faults import BadSnapshot
-from mistakebound.settings import CheckpointSettings
+from mistakebound.core.model.model import Model
+from mistakebound.settings import CheckpointSettings, Settings
 from mistakebound.worker.checkpoints.envelope import InvalidCheckpointError, parse
 from mistakebound.worker.checkpoints.open_store import open_store
 from mistakebound.worker.checkpoints.store import CheckpointStore, split
@@ -61,3 +62,10 @@ def read_checkpoint(file: str) -> Checkpoint:
         return decode_checkpoint(parse(content))
     except InvalidCheckpointError as error:
         raise BadSnapshot(str(error)) from None
+
+
+def model_of(found: Checkpoint) -> Model:
+    """The model that a checkpoint holds. Raises BadSnapshot."""
+    model = Model(Settings.model_validate(found.epochs[-1].settings), len(found.updates_next))
+    model.restore(found.model)
+    return model

@@ -101,7 +101,7 @@ def report_of(log: Log, cut: Cut, settings: Settings, *, fold: bool) -> Report:
     if not fold:
         model = ModelSummary(cut.number, tuple(cut.updates()), window=learner.window)
         return report(_counts(cut), learner.kind, model, classes=classes)
-    folded, cut = _fold(log, cut, settings)
+    folded, cut = fold_cut(log, cut, settings)
     counted = [of for of in cut.of_epoch() if of is not None]
     found = folded.model
     bounds, expected = claims(found, counted), expected_mistakes(found, counted)
@@ -136,7 +136,7 @@ def _undecided(counts: dict[str, int]) -> int:
     return counts["consumed"] - sum(count for name, count in counts.items() if name != "consumed")
 
 
-def _fold(log: Log, cut: Cut, settings: Settings) -> tuple[Fold, Cut]:
+def fold_cut(log: Log, cut: Cut, settings: Settings) -> tuple[Fold, Cut]:
     """The model at a cut, and the cut.
 
     It is moved on where updates were decided by a model with others that lie beyond it: partitions are read one after

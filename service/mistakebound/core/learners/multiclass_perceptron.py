@@ -44,8 +44,8 @@ class MulticlassPerceptron:
     def score(self, x: Features, clock: int) -> list[float]:
         """One score for each known class, over k features."""
         if not self.averaged:
-            return [saturate(self._rate * self._theta[one].dot(x)) for one in self._known()]
-        return [self._average(one, x, float(clock + 1)) for one in self._known()]
+            return [saturate(self._rate * self._theta[one].dot(x)) for one in self.known()]
+        return [self._average(one, x, float(clock + 1)) for one in self.known()]
 
     def _average(self, one: LabelValue, x: Features, times: float) -> float:
         theta, kappa, total = self._theta[one].sums, self._kappa[one].sums, 0.0
@@ -57,11 +57,11 @@ class MulticlassPerceptron:
 
     def predict(self, score: list[float]) -> LabelValue | None:
         """The first class of the largest score; None while none is known."""
-        return self._known()[score.index(max(score))] if score else None
+        return self.known()[score.index(max(score))] if score else None
 
     def decide(self, x: Features, label: LabelValue) -> tuple[float, LabelValue | None]:
         """(1 where it errs on this label, predicted class), by theta."""
-        predicted = self.predict([self._theta[one].dot(x) for one in self._known()])
+        predicted = self.predict([self._theta[one].dot(x) for one in self.known()])
         return 1.0 if predicted != label else 0.0, predicted
 
     def fold(
@@ -86,7 +86,8 @@ class MulticlassPerceptron:
                 thetas[one].begin(undoable=self._met.newest is not None)
             self._met.note(one)
 
-    def _known(self) -> Sequence[LabelValue]:
+    def known(self) -> Sequence[LabelValue]:
+        """The classes that there are scores of, in the order of these."""
         if self.declared:
             return self.declared
         return sorted((one for one, theta in self._theta.items() if theta.sums), key=str)
@@ -114,7 +115,7 @@ class MulticlassPerceptron:
 
         With a window their blocks, and how many updates were folded.
         """
-        rows = [(one, self._theta[one].dump(), self._kappa[one].dump()) for one in self._known()]
+        rows = [(one, self._theta[one].dump(), self._kappa[one].dump()) for one in self.known()]
         return rows if self.window is None else {"classes": rows, "folded": self.window.folded}
 
     def load(self, state: Any) -> None:
@@ -139,9 +140,9 @@ class MulticlassPerceptron:
 
         Before them, where classes are open: each class and a zero byte.
         """
-        sums = [self._theta[one].sums for one in self._known()]
+        sums = [self._theta[one].sums for one in self.known()]
         seal = sha256()
-        for one in () if self.declared else self._known():
+        for one in () if self.declared else self.known():
             seal.update(str(one).encode() + b"\0")
         for name in sorted(
             {name for each in sums for name, value in each.items() if value != 0.0}, key=str.encode
@@ -153,7 +154,7 @@ class MulticlassPerceptron:
     def theta(self) -> Mapping[str, float]:
         """Coordinates by `class/name`."""
         return {
-            f"{one}/{name}": value for one in self._known() for name, value in self._theta[one].sums.items()
+            f"{one}/{name}": value for one in self.known() for name, value in self._theta[one].sums.items()
         }
 
     def weights(self) -> Mapping[str, float]:
@@ -165,7 +166,7 @@ class MulticlassPerceptron:
         times = float(clock + 1)
         return {
             f"{one}/{name}": saturate(self._rate * (times * value - self._kappa[one].sums[name]))
-            for one in self._known()
+            for one in self.known()
             for name, value in self._theta[one].sums.items()
         }
 
