@@ -34,7 +34,7 @@ def replay(
     """The worker's report on a recording: a path, or its lines as bytes.
 
     A recording that holds what a worker made of its inputs is repeated as recorded, with the numbers of the live stream;
-    learner, features and labels are the recording's where `settings` do not set them. With other ones, with `afresh`, or
+    learner, features, labels and messages are the recording's where `settings` do not set them. With other ones, with `afresh`, or
     where the recording cannot be repeated, its inputs are run anew, and `Report.afresh` says why.
 
     The same recording with the same settings gives an equal report. What could not be read is in its `rejected`, as

@@ -17,7 +17,7 @@ from mistakebound.exit_codes import ExitCode
 from mistakebound.log import open_log
 from mistakebound.log.protocol import Refused
 from mistakebound.settings import Settings
-from tests.commands.support.command_line import ok
+from tests.commands.support.command_line import ok, run
 from tests.faults.support.chance import clients, of_client
 from tests.log.support.broker import Broker
 from tests.log.support.place import KEEP
@@ -210,3 +210,18 @@ def test_a_damaged_batch_is_passed_when_told_so_and_nothing_else(damaged: Place)
     found = damaged.audited()
     assert found["differences"] == {}
     assert found["checked"]["predictions"] == len(whole)
+
+
+def test_a_damaged_batch_that_no_worker_passed_is_named_with_the_ways_on(
+    damaged: Place, tmp_path: Path
+) -> None:
+    """By topic, partition and offset. What a worker has read already it passes no more: only a copy helps."""
+    name = damaged.settings.topic_name("examples")
+    prefix = ("--set", f"log.prefix={damaged.settings.log.prefix}")
+
+    found = run("record", str(tmp_path / "day.jsonl"), *prefix, log=damaged.settings.log.url)
+
+    assert found.exit_code == ExitCode.REFUSED
+    for part in (f"read {name}-0", "at offset 5 ", "from a replica", "audit --recording", "--skip-to-oldest"):
+        assert part in found.stderr
+    assert not (tmp_path / "day.jsonl").exists()

@@ -59,7 +59,7 @@ def test_a_recording_has_the_logs_numbers_whatever_is_given_for_batches(log: dic
     }  # which a log keeps in dead letters
     assert report == log
     assert log["mistakes"] > 30
-    assert "replayed as recorded; learner, features and labels are the recording's" in told
+    assert "replayed as recorded; learner, features, labels and messages are the recording's" in told
 
 
 def test_run_afresh_it_has_other_numbers_and_says_so(log: dict[str, Any]) -> None:

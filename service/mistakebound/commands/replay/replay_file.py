@@ -123,4 +123,6 @@ def _seen(settings: Settings, applied: Applied | None, written: JudgedFile | Non
 def _tell(plan: Plan) -> str:
     """How a recording is replayed, and with whose settings."""
     how = "replayed as recorded" if plan.afresh is None else f"run afresh, not as recorded: {plan.afresh}"
-    return how + "; learner, features and labels are the recording's where not given" * plan.recorded
+    return (
+        how + "; learner, features, labels and messages are the recording's where not given" * plan.recorded
+    )

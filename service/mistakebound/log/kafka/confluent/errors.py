@@ -5,6 +5,7 @@ from contextlib import contextmanager
 
 from confluent_kafka import KafkaError, KafkaException
 
+from mistakebound.log.kafka.kafka_python.errors import PAST_DAMAGE
 from mistakebound.log.protocol import LogError, OffsetLost, Refused, Unreachable
 
 Errors = Callable[[KafkaError], None]
@@ -42,8 +43,7 @@ _REMEDIES: tuple[tuple[frozenset[int], type[LogError], str], ...] = (
     (
         frozenset({KafkaError._BAD_MSG}),
         Refused,
-        "bring the batch back from a replica; or give it up: `mistakebound run --skip-to-oldest` passes exactly "
-        "that batch of an input, and counts it",
+        PAST_DAMAGE,
     ),
     (AUTH_REFUSED, Unreachable, "correct kafka.security_protocol, the kafka.ssl_* and kafka.sasl_* options"),
     (_DENIED, Refused, "grant this user the rights in deploy/security.md"),

@@ -15,6 +15,12 @@ KINDS = {
     kafka_errors.ClusterAuthorizationFailedError: "cluster",
 }
 """What each error of the broker's authorizer is about."""
+PAST_DAMAGE = (
+    "bring the batch back from a replica; what was recorded before, `mistakebound audit --recording` reads. If it is of an "
+    "input and no worker has read it, it can be given up: `mistakebound run --skip-to-oldest` passes exactly that batch "
+    "and counts it, and then `record` and `audit` pass it, too"
+)
+"""What to do about a batch that fails its checksum."""
 
 
 @contextmanager
@@ -54,10 +60,7 @@ def _in_our_words(doing: str, error: Exception) -> LogError:
                 "look at its disk, and restore the partition from a replica or a backup"
             )
         case kafka_errors.CorruptRecordError():
-            return Refused(
-                f"{doing}: a batch there is damaged ({error}). Bring it back from a replica; or give it up: "
-                "`mistakebound run --skip-to-oldest` passes exactly that batch of an input, and counts it"
-            )
+            return Refused(f"{doing}: a batch there is damaged ({error}); {PAST_DAMAGE}")
         case kafka_errors.OffsetOutOfRangeError() | kafka_errors.LogTruncationError():
             return OffsetLost(
                 f"{doing}: {error}; records were deleted before they were read: `mistakebound run "
