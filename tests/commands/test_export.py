@@ -2,11 +2,13 @@
 
 import io
 import json
+import pathlib
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+import sklearn.linear_model
 from sklearn.linear_model import SGDClassifier
 
 from mistakebound.core.messages.schema import read_prediction
@@ -50,7 +52,7 @@ def test_scikit_learn_says_what_the_worker_published(
     settings, published = worked
     ok("export", "--out", "model.json", *flags(settings), log=None)
     (lines,) = (block for block in blocks(DEPLOY / "learners.md", "python") if "SGDClassifier" in block)
-    names: dict[str, Any] = {}
+    names: dict[str, Any] = {"json": json, "pathlib": pathlib, "np": np, "sklearn": sklearn}
     exec(lines, names)
     found = json.loads(Path("model.json").read_bytes())
     scores = names["linear"].decision_function(rows(found["features"]))
