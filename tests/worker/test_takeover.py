@@ -12,6 +12,7 @@ from mistakebound.core.faults import BadLog
 from mistakebound.core.messages.schema import Epoch, encode
 from mistakebound.core.records import Outgoing, Topic
 from mistakebound.log.protocol import OffsetLost, Refused
+from tests.core.support.histories import ledger_of
 from tests.log.support.place import forget_in_file
 from tests.worker.support.faulty import FaultyLog
 from tests.worker.support.working import (
@@ -25,6 +26,7 @@ from tests.worker.support.working import (
     rejected,
     settings_on,
     stream,
+    written,
 )
 
 
@@ -218,8 +220,35 @@ def test_a_log_that_starts_above_a_needed_position_is_refused(file: Path, topic:
         log.append(stream(60))
         Run(log, settings)
         forget_in_file(file)(settings.topic_name(topic), 0, log.high_watermark(topic, 0) - 1)  # type: ignore[arg-type]
-        with pytest.raises(OffsetLost, match=rf"{topic}-0.*Partition 0 still needs .*raise the retention"):
+        with pytest.raises(
+            OffsetLost, match=rf"{topic}-0.*Partition 0 still needs .*checkpoint.* raise the retention"
+        ):
             Run(log, settings)
+
+
+@pytest.mark.parametrize("topic", ["predictions", "outcomes"])
+def test_a_checkpoint_takes_the_place_of_what_retention_has_deleted(
+    file: Path, folder: Path, topic: Topic
+) -> None:
+    """The same ledger and model, and the work goes on; without the file the worker refuses and names it."""
+    settings = settings_on(file, batch={"max_records": 10}, checkpoint={"url": str(folder)})
+    with opened(settings) as log:
+        log.append([example(1000, {"a": 1}, 1_000)])  # waits all the time
+        log.append(stream(60))
+        held = Run(log, settings).held.state
+        forget_in_file(file)(settings.topic_name(topic), 0, log.high_watermark(topic, 0) - 1)
+        again = Run(log, settings, stopping=only_takes_over).held.state
+        assert ledger_of(again.ledgers[0]) == ledger_of(held.ledgers[0])
+        assert again.model.digest() == held.model.digest()
+        (kept,) = written(folder)[-1:]
+        content = kept.read_bytes()
+        for path in written(folder):
+            path.unlink()
+        with pytest.raises(OffsetLost, match=r"no checkpoint reaches beyond .*checkpoint\.url"):
+            Run(log, settings)
+        kept.write_bytes(content)
+        log.append(stream(10, first=2_000))
+        Run(log, settings)
 
 
 def test_deleted_updates_are_refused(file: Path) -> None:

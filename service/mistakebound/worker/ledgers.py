@@ -106,8 +106,10 @@ def _rebuild_ledger(
         )
     except OffsetLost as error:
         raise OffsetLost(
-            f"{error}. Partition {partition} still needs its records from there: raise the retention of "
-            "`predictions` and `outcomes` (`mistakebound topics check`)"
+            f"{error}. Partition {partition} still needs its records from there, and no checkpoint reaches beyond "
+            "what was deleted. Restore one to checkpoint.url, this slot's or another's; or take another log.prefix "
+            "and replay the inputs there. Then raise the retention of `predictions` and `outcomes` (`mistakebound "
+            "topics check`)"
         ) from None
     if frozen is not None and rebuilt.outcomes_end == frozen.ledger.outcomes_end:
         _must_have_been_committed(log, partition, position)
