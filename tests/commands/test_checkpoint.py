@@ -5,10 +5,11 @@ from pathlib import Path
 
 import pytest
 
+from mistakebound.core.messages.schema import read_prediction
 from mistakebound.settings import Settings
 from tests.commands.support.command_line import ok, run
 from tests.commands.support.epochs import work_on
-from tests.worker.support.working import altered, opened
+from tests.worker.support.working import Run, altered, example, opened
 
 pytestmark = pytest.mark.usefixtures("quiet")
 
@@ -27,6 +28,34 @@ def test_a_listed_name_is_found_wherever_the_store_is(settings: Settings, url: s
     assert ok("checkpoint", "verify", name, *place, log=None).stdout == f"{name}: valid\n"
     audited = json.loads(ok("audit", name, "--json", *place, log=settings.log.url).stdout)
     assert audited["checked"]["checkpoint files"] == 1
+
+
+@pytest.mark.parametrize("kind", ["averaged-perceptron", "perceptron"])
+def test_the_weights_that_predict_are_shown_and_named(settings: Settings, kind: str) -> None:
+    """Of an averaged learner both: the plain ones, and the averages, which times an example's features are its score."""
+    other = altered(
+        settings,
+        checkpoint={"url": "checkpoints"},
+        labels={"max_delay": 86_400},
+        learner={"kind": kind},
+    )
+    with opened(other) as log:
+        work_on(log, other)
+        log.append([example(900, {"a": 0.5, "b1": 1.0}, 9_000)])
+        Run(log, other)
+        newest = [read_prediction(record) for record in log.read("predictions", 0, 0)][-1]
+    place = ["--set", "checkpoint.url=checkpoints", "--set", f"log.prefix={settings.log.prefix}"]
+    name = json.loads(ok("checkpoint", "list", "--json", *place, log=None).stdout)[-1]["file"]
+
+    shown = json.loads(ok("checkpoint", "show", name, "--top", "100", *place, log=None).stdout)
+
+    averaged = kind == "averaged-perceptron"
+    assert shown["predicts_with"] == ("largest_averaged_weights" if averaged else "largest_weights")
+    assert ("largest_averaged_weights" in shown) is averaged
+    weights = shown[shown["predicts_with"]]
+    score = weights["BIAS"] + 0.5 * weights["a"] + weights["b1"]
+    assert newest.id == "i900"
+    assert newest.score == pytest.approx(score)
 
 
 @pytest.mark.long

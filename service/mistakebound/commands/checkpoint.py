@@ -1,6 +1,7 @@
 """`checkpoint list|show|verify`: what the checkpoint store holds."""
 
-from typing import Annotated
+from collections.abc import Mapping
+from typing import Annotated, Any
 
 from typer import Argument, Option
 
@@ -45,7 +46,10 @@ def show(
     sets: Sets = None,
     log: LogUrl = None,
 ) -> None:
-    """Print a checkpoint's version, positions, digest and largest weights, as JSON."""
+    """Print a checkpoint's version, positions, digest and largest weights, as JSON.
+
+    An averaged learner predicts with averages of its weights: they are printed beside the plain ones, which the digest is of.
+    """
     from mistakebound.commands.checkpoint_files import model_of, place_of, read_checkpoint
     from mistakebound.commands.output import print_json
     from mistakebound.core.checkpoint_content import describe_checkpoint
@@ -56,9 +60,15 @@ def show(
     except BadSnapshot as error:
         raise CommandError(f"{file}: {error}", ExitCode.CHECK_FAILED) from None
     model = model_of(found)
-    weights = model.learner.weights()
-    largest = sorted(weights.items(), key=lambda item: (-abs(item[1]), item[0]))[:top]
-    print_json({**describe_checkpoint(found), "digest": model.digest(), "largest_weights": dict(largest)})
+    shown = {"largest_weights": _largest(model.learner.weights(), top)}
+    if (averages := model.kind.scores_with) is not None:
+        shown["largest_averaged_weights"] = _largest(averages(model.learner, sum(model.clock)), top)
+    of_model = {"digest": model.digest(), "predicts_with": list(shown)[-1], **shown}
+    print_json({**describe_checkpoint(found), **of_model})
+
+
+def _largest(weights: Mapping[str, Any], top: int) -> dict[str, Any]:
+    return dict(sorted(weights.items(), key=lambda item: (-abs(item[1]), item[0]))[:top])
 
 
 @checkpoint.command()
