@@ -16,6 +16,7 @@ from mistakebound.core.records import INPUTS, Topic
 from mistakebound.core.reporting.report import ModelSummary, PartitionCounts, Report, report, summary
 from mistakebound.core.reporting.status import Behind
 from mistakebound.core.theorems.asked import expected_mistakes
+from mistakebound.core.theorems.changes import proved_changes
 from mistakebound.core.theorems.claims import certificate, claims
 from mistakebound.log.newest import newest_record
 from mistakebound.log.protocol import Log
@@ -113,6 +114,7 @@ def report_of(log: Log, cut: Cut, settings: Settings, *, fold: bool) -> Report:
         bounds,
         certificate(found),
         expected=expected,
+        proved=proved_changes(found),
         classes=found.classes,
     )
 

@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping
 from mistakebound.commands.output import render_rate, render_table
 from mistakebound.core.reporting.measures import Confused, ConfusionReport
 from mistakebound.core.reporting.report import AskedLabels, Rejected, Report
+from mistakebound.core.theorems.changes import ProvedChanges
 from mistakebound.core.theorems.claims import Bound
 
 MOST_CONFUSED = 5
@@ -38,6 +39,8 @@ def render_report(report: Report, *, brief: bool = False) -> str:
     rows += [("bound", _render_bound(bound)) for bound in report.bounds]
     if report.margin_upper_bound is not None:
         rows.append(("margin", f"at most {report.margin_upper_bound:.4g}, whatever separates the updates"))
+    if report.proved_changes is not None:
+        rows.append(("changes", _render_changes(report.proved_changes)))
     if model.digest is not None:
         rows.append(("model", f"{model.features} features, sha256 {model.digest}"))
     return render_table(*rows)
@@ -120,6 +123,17 @@ def _render_place(one: Rejected) -> str:
 def _render_bound(bound: Bound) -> str:
     found = f"<= {bound.value:.4g}" if bound.holds else f"> {bound.value:.4g}: the assumptions do not hold"
     return f"{bound.of} {bound.count} {found} ({bound.name}, {bound.assumes})"
+
+
+def _render_changes(proved: ProvedChanges) -> str:
+    """How many, and which update proved the newest."""
+    if not proved.count:
+        return "none proved, with the margin declared"
+    several = len(proved.by_partition) > 1
+    told = [
+        f"{one.update} of partition {one.partition}" if several else str(one.update) for one in proved.newest
+    ]
+    return f"at least {proved.count} proved, with the margin declared, by update {', '.join(told)}"
 
 
 def _render_counts(counts: Mapping[str, int]) -> str:

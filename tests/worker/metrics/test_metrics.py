@@ -83,6 +83,7 @@ TYPES = {
     "model_weight_norm": "gauge",
     "mistake_bound": "gauge",
     "bounded_events": "gauge",
+    "proved_changes": "gauge",
     "checkpoints_total": "counter",
     "checkpoint_read_failures_total": "counter",
     "checkpoint_duration_seconds": "histogram",

@@ -5,12 +5,13 @@ from struct import pack
 
 import msgspec
 
+from mistakebound.core.audit.changes import wrong_changes
 from mistakebound.core.audit.compare import canonical
 from mistakebound.core.audit.findings import Findings
 from mistakebound.core.audit.replica import Replica, settings_of
 from mistakebound.core.audit.topics_read import Source
 from mistakebound.core.checkpoint_content import Checkpoint
-from mistakebound.core.faults import BadLog
+from mistakebound.core.faults import BadLog, BadRecord
 from mistakebound.core.messages.schema import Epoch
 from mistakebound.settings import MessageSettings
 
@@ -27,14 +28,18 @@ def check_model(
     wrong = [f"epoch {e.epoch} is not as in the log" for e in found.epochs if epochs.get(e.epoch) != e]
     if not wrong:
         try:
-            wrong = _differences(source, found, epochs, messages)
-        except BadLog as error:
+            wrong = _differences(source, found, epochs, messages, findings)
+        except (BadLog, BadRecord) as error:
             wrong = [str(error)]
     findings.check("checkpoint models", name, not wrong, "; ".join(wrong))
 
 
 def _differences(
-    source: Source, found: Checkpoint, epochs: Mapping[int, Epoch], messages: MessageSettings
+    source: Source,
+    found: Checkpoint,
+    epochs: Mapping[int, Epoch],
+    messages: MessageSettings,
+    findings: Findings,
 ) -> list[str]:
     recorded = found.model
     lengths = {len(recorded.updates), len(recorded.clock), len(found.updates_next)}
@@ -67,6 +72,15 @@ def _differences(
             f"radius and decided are {recorded.radius!r} and {recorded.decided}, "
             f"should be {model.radius!r} and {model.decided}"
         )
+    if recorded.changes is None and model.changes is not None:
+        findings.note("checkpoints of an earlier version do not count proved changes")
+        return wrong
+    if text := wrong_changes(source, model, recorded.changes):
+        wrong.append(text)
+    elif model.changes is not None and canonical(recorded.changes) != canonical(
+        msgspec.msgpack.decode(msgspec.msgpack.encode(model.changes.dump()))
+    ):
+        wrong.append("the sums of its present stretches are not those of its updates")
     return wrong
 
 

@@ -4,11 +4,14 @@ The model is its mistakes: whoever has folded the first n_p updates of each part
 possible model. Averaged learners also need the clock, the labelled examples of each partition known.
 """
 
+from functools import partial
+
 from msgspec import UNSET, Raw, UnsetType
 
 from mistakebound.core.faults import BadLog, BadRecord, BadSnapshot
 from mistakebound.core.journal import Journal
 from mistakebound.core.learners import Learner, Score, kind_of
+from mistakebound.core.learners.changes import Changes
 from mistakebound.core.learners.mistakes import Mistake, Mistakes
 from mistakebound.core.learners.requirements import accepted
 from mistakebound.core.ledger.entries import Shared
@@ -62,7 +65,15 @@ class Model:
         """The least version that holds every update which any of these models had folded."""
         self.recent = Mistakes(partitions, WINDOW)
         """The newest updates of each partition, where two classes are declared: the certificate's window."""
+        self.changes = self._count_changes()
+        """Proved changes; None where no margin is declared, or where no proof is known."""
         self._journal: Journal[Scalars] = Journal()
+
+    def _count_changes(self) -> Changes | None:
+        settings, norm = self.settings.learner, self.kind.norm
+        if not self._binary or settings.gamma is None or norm is None or norm(settings, {}) is None:
+            return None
+        return Changes(self.partitions, settings.gamma, partial(norm, settings))
 
     def _scalars(self) -> Scalars:
         return list(self.updates), list(self.clock), self.radius, self.decided, list(self.needed)
@@ -169,8 +180,9 @@ class Model:
         """
         self.decided += sum(self.updates) - behind
         self.updates[partition] += 1
-        self._fold(partition, x, label, predicted, sum(self.clock), amount)
-        return self.updates[partition]
+        n = self.updates[partition]
+        self._fold(partition, x, label, predicted, sum(self.clock), amount, n)
+        return n
 
     def _fold(
         self,
@@ -180,13 +192,19 @@ class Model:
         predicted: LabelValue | None,
         clock: int,
         amount: float,
+        n: int,
     ) -> None:
+        """`n`: number of the update in this epoch; 0 for one of the epoch that this one is based on."""
         self._encoded = None
-        self.radius = max(self.radius, self.learner.length(x))
+        length = self.learner.length(x)
+        self.radius = max(self.radius, length)
         learned = self._learned(label)
         self.learner.fold(partition, x, learned, clock, self._learned(predicted), amount)
         if self._binary:
-            self.recent.add(partition, Mistake(1.0 if learned else -1.0, x, clock))
+            sign = 1.0 if learned else -1.0
+            self.recent.add(partition, Mistake(sign, x, clock))
+            if self.changes is not None and n:
+                self.changes.add(partition, n, sign, x, length)
 
     def follow(self, partition: int, update: Update) -> bool:
         """Fold a logged update, own or another worker's; False where it is known already.
@@ -209,7 +227,7 @@ class Model:
         self.decided += sum(update.model.updates) - update.behind
         self.needed = list(map(max, self.needed, update.model.updates))
         self.clock = list(map(max, self.clock, update.clock))
-        self._fold(partition, x, update.label, update.predicted, sum(update.clock), update.amount)
+        self._fold(partition, x, update.label, update.predicted, sum(update.clock), update.amount, update.n)
         return True
 
     def _readable(self, partition: int, update: Update, based: bool) -> Features:
@@ -234,13 +252,15 @@ class Model:
     def inherit(self, partition: int, update: Update) -> None:
         """Fold an update of the epoch that this one is based on: as an initial weight that counts as no update."""
         x = self._readable(partition, update, based=True)
-        self._fold(partition, x, update.label, update.predicted, 0, update.amount)
+        self._fold(partition, x, update.label, update.predicted, 0, update.amount, 0)
 
     def begin(self, undoable: bool = True) -> None:
         """What follows can be rolled back if it is `undoable`: the journal of a whole fold would grow as long as its log."""
         self._journal.begin()
         self._journal.note(self._scalars())
         self.recent.begin(undoable)
+        if self.changes is not None:
+            self.changes.begin(undoable)
         self.learner.begin(undoable)
 
     def rollback(self) -> None:
@@ -249,16 +269,21 @@ class Model:
         self.updates, self.clock, self.radius, self.decided, self.needed = before
         self._encoded = None
         self.recent.rollback()
+        if self.changes is not None:
+            self.changes.rollback()
         self.learner.rollback()
 
     def snapshot(self) -> Snapshot:
         """The whole model, for a checkpoint. Shares its rows; encode before going on."""
         updates, clock, radius, decided, needed = self._scalars()
         state, recent = self.learner.dump(), self.recent.dump()
-        return Snapshot(self.epoch, updates, clock, state, radius, decided, needed, recent)
+        changes = None if self.changes is None else self.changes.dump()
+        return Snapshot(self.epoch, updates, clock, state, radius, decided, needed, recent, changes)
 
     def restore(self, snapshot: Snapshot) -> None:
-        """Become what `snapshot` gave."""
+        """Become what `snapshot` gave. Raises BadSnapshot."""
+        if self.changes is not None and snapshot.changes is None:
+            raise BadSnapshot("it was written before proved changes were counted")
         self.epoch = snapshot.epoch
         self.updates, self.clock = list(snapshot.updates), list(snapshot.clock)
         self.radius = snapshot.radius
@@ -266,6 +291,8 @@ class Model:
         try:
             self.learner.load(snapshot.state)
             self.recent.load(snapshot.recent)
+            if self.changes is not None:
+                self.changes.load(snapshot.changes)
         except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
             raise BadSnapshot(f"its state is not that of {self.settings.learner.kind}: {error!r}") from None
         self._encoded = None

@@ -19,3 +19,5 @@ class Snapshot(Struct, frozen=True):
     needed: list[int]
     recent: Any
     """As in `Model`."""
+    changes: Any = None
+    """What its `dump` gave; None where nothing is counted, and in earlier checkpoints."""

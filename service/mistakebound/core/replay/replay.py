@@ -18,6 +18,7 @@ from mistakebound.core.step.merge import Merge
 from mistakebound.core.step.state import State
 from mistakebound.core.step.step import Step, step
 from mistakebound.core.theorems.asked import expected_mistakes
+from mistakebound.core.theorems.changes import proved_changes
 from mistakebound.core.theorems.claims import certificate, claims
 from mistakebound.settings import Settings
 
@@ -187,5 +188,5 @@ def report_of(state: State, rejected: tuple[Rejected, ...] = ()) -> Report:
         PartitionCounts(one.tallies.life, len(one.waiting), len(one.parked), one.tallies.epoch)
         for one in ledgers
     ]
-    margin = certificate(model)
-    return report(counts, kind, summary(model), bounds, margin, rejected, expected, model.classes)
+    margin, proved = certificate(model), proved_changes(model)
+    return report(counts, kind, summary(model), bounds, margin, rejected, expected, model.classes, proved)

@@ -14,12 +14,13 @@ from mistakebound.core.model.model import Model
 from mistakebound.core.records import Stream
 from mistakebound.core.reporting.measures import NOTHING_JUDGED, ConfusionReport, confusion_report
 from mistakebound.core.theorems.asked import ExpectedMistakes
+from mistakebound.core.theorems.changes import ProvedChanges
 from mistakebound.core.theorems.claims import Bound
 from mistakebound.settings import LabelValue
 
 FEWEST_TO_COMPARE = 100
 """Labelled examples from which on a learner is compared with always the majority: it has to make its first mistakes."""
-ONLY_WHERE_TOLD = ("worse_than_majority", "rejected", "afresh", "asked")
+ONLY_WHERE_TOLD = ("worse_than_majority", "rejected", "afresh", "asked", "proved_changes")
 """Fields that earlier versions did not have: a report with nothing to tell is the same, byte for byte, as theirs."""
 
 
@@ -141,6 +142,8 @@ class Report:
     """Judged predictions by (actual, predicted)."""
     confusion_of_epoch: ConfusionReport = NOTHING_JUDGED
     """The same of the predictions made in the present epoch alone."""
+    proved_changes: ProvedChanges | None = None
+    """Where a margin is declared and the model was folded: how often the stream must have changed in this epoch."""
 
     def as_dict(self) -> dict[str, Any]:
         """Plain JSON values. A field of `ONLY_WHERE_TOLD` is left out where it has nothing to tell."""
@@ -175,6 +178,7 @@ def report(
     rejected: tuple[Rejected, ...] = (),
     expected: ExpectedMistakes | None = None,
     classes: Sequence[LabelValue] = (),
+    proved: ProvedChanges | None = None,
 ) -> Report:
     """The partitions added up; `classes` as declared, empty where they are open."""
     counted = list(partitions)
@@ -204,6 +208,7 @@ def report(
         asked=_asked(counted, expected),
         confusion=confusion_report([one.life for one in counted], classes, labelled),
         confusion_of_epoch=confusion_report(of_epoch, classes),
+        proved_changes=proved,
     )
 
 

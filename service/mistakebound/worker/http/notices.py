@@ -5,6 +5,7 @@ The worst comes first. The numbers show the same; nothing here changes what the 
 
 from collections.abc import Iterator, Sequence
 
+from mistakebound.core.model.model import WINDOW
 from mistakebound.core.reporting.report import Report
 from mistakebound.core.reporting.status import CheckpointStatus, History, Notice, PartitionStatus
 from mistakebound.core.theorems.claims import ROUNDING, Bound
@@ -36,6 +37,7 @@ def notices(
     found = [
         *_health(health),
         *_bounds(bounds, *margins),
+        *_changes(report),
         *_drift(history, now_s),
         *_labels(partitions, history, started_s, now_s),
         *_checkpoint(checkpoint),
@@ -69,6 +71,19 @@ def _bounds(
                 f"possible is {found:.4g}.",
             )
             return
+
+
+def _changes(report: Report) -> Iterator[Notice]:
+    """A change that was proved within the newest updates of its partition: whoever looks later has the count."""
+    proved = report.proved_changes
+    for one in () if proved is None else proved.newest:
+        since = report.model.updates[one.partition] - one.update
+        if since < WINDOW:
+            yield Notice(
+                "warning",
+                f"A change of the stream is proved: no separator of the declared margin fits updates {one.first:,} to "
+                f"{one.update:,} of partition {one.partition}.",
+            )
 
 
 def _drift(history: Sequence[History], now_s: float) -> Iterator[Notice]:

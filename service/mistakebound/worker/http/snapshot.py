@@ -123,6 +123,7 @@ class Snapshots:
                 learned.margin_upper_bound,
                 expected=learned.expected,
                 classes=classes,
+                proved=learned.proved_changes,
             )
         else:
             version = (0, ()) if state is None else (state.model.epoch, tuple(state.model.updates))

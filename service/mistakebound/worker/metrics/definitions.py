@@ -212,6 +212,11 @@ class Definitions:
             "declared_margin",
             "Margin of a unit separator as learner.gamma declares it; above margin_upper_bound, there is none.",
         )
+        self.proved_changes = add.gauge(
+            "proved_changes",
+            "Changes of the stream that the partition's updates of this epoch prove, if separators have learner.gamma as margin.",
+            partition=(),
+        )
         self.window = add.late_gauge(
             "learner_window", "Most updates of each partition that count, as learner.window says."
         )

@@ -37,6 +37,7 @@ class Metrics:
         self._newest_ms: dict[Stream, int] = {}
         self._owned: set[int] = set()
         self._bounded: set[tuple[str, str]] = set()
+        self._proved = 0
         self._of = Definitions(classes, algorithm, config_digest, revision, self._transaction_age_s)
 
     def observe(self, event: events.Event) -> None:
@@ -109,6 +110,14 @@ class Metrics:
     def expected_mistakes(self, bound: float | None) -> None:
         """The most that are to be expected where labels are asked for; None where no theorem says so."""
         self._of.registry.show(self._of.expected, bound)
+
+    def proved_changes(self, by_partition: Sequence[int]) -> None:
+        """Changes proved in this epoch; empty where none can be."""
+        for partition in range(len(by_partition), self._proved):
+            self._of.proved_changes.remove(str(partition))
+        for partition, count in enumerate(by_partition):
+            self._of.proved_changes.labels(str(partition)).set(count)
+        self._proved = len(by_partition)
 
     def version_space(self, concepts: int | None) -> None:
         """How many concepts agree with all updates; None for learners of another kind."""

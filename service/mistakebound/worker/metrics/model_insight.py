@@ -16,6 +16,7 @@ from mistakebound.core.reporting.report import ModelSummary, summary
 from mistakebound.core.reporting.status import Hypothesis, Weight
 from mistakebound.core.step.state import State
 from mistakebound.core.theorems.asked import ExpectedMistakes, expected_mistakes
+from mistakebound.core.theorems.changes import ProvedChanges, proved_changes
 from mistakebound.core.theorems.claims import (
     Bound,
     certificate,
@@ -48,6 +49,7 @@ class Learned:
     no_bound: str | None
     expected: ExpectedMistakes | None = None
     """Where labels are asked for."""
+    proved_changes: ProvedChanges | None = None
 
 
 class ModelInsight:
@@ -88,6 +90,8 @@ class ModelInsight:
             self._metrics.margin(
                 found.margin_upper_bound, found.window_margin_upper_bound, model.settings.learner.gamma
             )
+            proved = found.proved_changes
+            self._metrics.proved_changes(() if proved is None else proved.by_partition)
             self._metrics.version_space(concepts_left(model))
             if model.window is not None:
                 self._metrics.window(model.window.size, sum(model.window.counting()))
@@ -100,6 +104,7 @@ class ModelInsight:
         self._metrics.bounds(())
         self._metrics.expected_mistakes(None)
         self._metrics.margin(None, None, None)
+        self._metrics.proved_changes(())
         self._metrics.version_space(None)
         self._metrics.window(None, None)
 
@@ -115,6 +120,7 @@ def _measured(
         _hypothesis(model, weights),
         None if bounds else why_none(model),
         expected,
+        proved_changes(model),
     )
 
 

@@ -25,6 +25,12 @@ export function showBounds(status, worker) {
     const refuted = [most, newest].some((each) => each !== null && each < declared);
     said.push(`Declared: ${number(declared)}${refuted ? ", which no separator has" : ""}.`);
   }
+  const proved = status.proved_changes ?? null;
+  if (proved !== null) {
+    said.push(proved.count
+      ? `So the stream has changed at least ${proved.count === 1 ? "once" : `${count(proved.count)} times`} in this epoch.`
+      : "No change of the stream is proved in this epoch.");
+  }
   say("margin", said.join(" "));
 }
 
