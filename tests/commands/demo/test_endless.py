@@ -9,13 +9,13 @@ from typing import Any
 
 import pytest
 
-from mistakebound.commands.demo.endless import LATE_S, flip, produce, repeat
-from mistakebound.commands.demo.pages import read_pages
+from mistakebound.commands.demo.endless import LATE_S, produce, repeat
+from mistakebound.commands.demo.pages import flip, read_pages
 from mistakebound.core.records import INPUTS, Outgoing
 from mistakebound.core.replay.replay import Row
 from mistakebound.log.protocol import Log
 from mistakebound.settings import Settings
-from tests.commands.support.command_line import run
+from tests.commands.support.command_line import ok, run
 from tests.worker.support.working import opened, settings_for
 
 PARTITIONS = 3
@@ -118,13 +118,25 @@ def test_labels_that_one_producer_withholds_the_next_one_sends() -> None:
         assert len(ids(log, "labels")) == 400
 
 
-@pytest.mark.parametrize("option", [["--late", "2"], ["--flip-labels"], ["--withhold-labels"]])
+@pytest.mark.parametrize("option", [["--late", "2"], ["--withhold-labels"]])
 def test_what_only_the_endless_stream_can_do_is_refused_elsewhere(option: list[str]) -> None:
     """`demo` alone keeps its promise of numbers that never change."""
     refused = run("demo", "--once", *option, log="sqlite::memory:")
 
     assert refused.exit_code == 2
     assert f"{option[0]}: only with --only-producer" in refused.stderr
+
+
+@pytest.mark.parametrize(
+    ("options", "changes"), [([], None), (["--set=learner.gamma=0.05"], 0), (["--flip-labels"], 1)]
+)
+def test_a_demo_that_flips_its_labels_proves_one_change(options: list[str], changes: int | None) -> None:
+    """With the margin that it declares, with which the pages as they are prove none."""
+    told = ok("demo", "--once", "--json", "--set=http.address=", *options, log="sqlite::memory:")
+    report = json.loads(told.stdout)
+
+    assert report["labelled"] == 1250
+    assert report.get("proved_changes", {}).get("count") == changes
 
 
 def test_it_cannot_be_told_to_end(tmp_path: Path) -> None:

@@ -58,10 +58,11 @@ class Made:
         case: Case | None = None,
         sabotage: Callable[[Feeder], None] | None = None,
         of_earlier_version: int = 0,
+        learner: Any = None,
     ) -> None:
         """`of_earlier_version`: so many of the first portions were worked off by one that counted less."""
         self._earlier = of_earlier_version
-        sections: dict[str, Any] = {"learner": {"kind": "averaged-perceptron"}}
+        sections: dict[str, Any] = {"learner": learner or {"kind": "averaged-perceptron"}}
         if case is not None:
             sections = case.settings.model_dump(include={"learner", "features", "labels"})
         sections["labels"] = {
@@ -773,3 +774,55 @@ def test_an_altered_checkpoint_is_found(what: str, made: Made) -> None:
         checkpoint.updates_next[0] -= 1
     found = made.log.audit(checkpoint)
     assert {"checkpoint ledgers", "checkpoint models"} & set(found.differing)
+
+
+@pytest.fixture(scope="module")
+def _proved() -> Made:
+    return Made(learner={"kind": "perceptron", "gamma": 0.4})
+
+
+def test_proved_changes_are_derived_again_and_found_as_they_are(_proved: Made) -> None:
+    """Labels at random prove many."""
+    checkpoint = _proved.checkpoint()
+    assert min(one[0] for one in checkpoint.model.changes) > 1
+    found = _proved.log.audit(checkpoint)
+    assert found.first == []
+    assert found.notes == {}
+
+
+@pytest.mark.parametrize(
+    ("place", "told"),
+    [(0, "proved changes"), (1, "newest"), (2, "first"), (3, "updates"), (4, "sums"), (5, "sums")],
+)
+def test_altered_proved_changes_in_a_checkpoint_are_found(place: int, told: str, _proved: Made) -> None:
+    """The count, which updates proved it, and all of the present stretch."""
+    checkpoint = _proved.checkpoint()
+    one = checkpoint.model.changes[1]
+    if place == 1:
+        one[1][-1][1] += 1
+    elif place == 5:
+        one[5]["a"] = one[5].get("a", 0.0) + 0.5
+    else:
+        one[place] += 1
+    found = _proved.log.audit(checkpoint)
+    assert dict(found.differing) == {"checkpoint models": 1}
+    assert told in found.first[0].text
+
+
+def test_a_checkpoint_from_before_proved_changes_were_counted_is_noted(_proved: Made) -> None:
+    """It is not wrong; a worker reads the log instead."""
+    checkpoint = _proved.checkpoint()
+    earlier = msgspec.structs.replace(
+        checkpoint, model=msgspec.structs.replace(checkpoint.model, changes=None)
+    )
+    found = _proved.log.audit(earlier)
+    assert found.first == []
+    assert found.notes == {"checkpoints of an earlier version do not count proved changes": 1}
+
+
+def test_proved_changes_that_nobody_declared_a_margin_for_are_found(made: Made) -> None:
+    """They cannot be this model's."""
+    checkpoint = made.checkpoint()
+    added = msgspec.structs.replace(checkpoint.model, changes=[])
+    found = made.log.audit(msgspec.structs.replace(checkpoint, model=added))
+    assert dict(found.differing) == {"checkpoint models": 1}

@@ -293,6 +293,25 @@ def test_a_worker_tells_of_a_margin_that_its_updates_refute() -> None:
     assert any("no separator has the declared margin 0.9" in each.text for each in told.worker.notices)
 
 
+def test_a_proved_change_is_told_while_it_is_among_the_newest_updates() -> None:
+    """With its stretch. Later the count alone is left."""
+    settings = Settings.model_validate(
+        {"learner": {"kind": "margin-perceptron", "margin": 99.0, "gamma": 0.9}, "features": {"bias": False}}
+    )
+    rows = [Row(str(n), {"a": 1.0}, n < 9) for n in range(40)]
+    told = told_of(settings, rows)
+    assert told.proved_changes.count == 1
+    (change,) = told.proved_changes.newest
+    text = f"no separator of the declared margin fits updates 1 to {change.update} of partition 0"
+    assert [one.level for one in told.worker.notices if text in one.text] == ["warning"]
+
+    more = [Row(f"{n}", {"a": 1.0, f"b{n}": 3.0}, False) for n in range(40, 150)]
+    later = told_of(settings, [*rows, *more])
+    assert later.model.updates[0] > change.update + 100
+    assert later.proved_changes.count >= 1
+    assert [one for one in later.worker.notices if text in one.text] == []
+
+
 def test_checkpoints_that_fail_are_told_while_updates_hang_on_them() -> None:
     """A failure that the next one made good is past."""
     failing = CheckpointStatus(None, 0, 5, 2)

@@ -11,6 +11,7 @@ from mistakebound.commands.render_report import render_report
 from mistakebound.core.replay.replay import Row, replay_rows, report_of
 from mistakebound.core.reporting.report import Report
 from mistakebound.core.step.state import State
+from mistakebound.core.theorems.changes import proved_changes
 from mistakebound.core.theorems.claims import Bound
 from mistakebound.settings import Settings
 from mistakebound.worker.metrics import model_insight
@@ -179,3 +180,53 @@ def test_a_bound_at_exactly_its_count_holds() -> None:
     assert (bound.count, bound.holds) == (3, True)
     bound = report_of(replayed(rows, learner={**DECLARED, "gamma": 0.578})).bounds[0]
     assert (bound.count, bound.holds) == (3, False)
+
+
+def test_proved_changes_are_shown_by_partition_where_a_margin_is_declared() -> None:
+    """From the first measurement on, at 0; gone with the model."""
+    page = _Page()
+
+    def shown() -> list[str]:
+        text = page.metrics.page()[0].decode()
+        return [line for line in text.splitlines() if line.startswith("mistakebound_proved_changes{")]
+
+    page.learning.measure(replayed(ROWS))
+    assert shown() == []
+    page.learning.forget()
+    state = replayed(ROWS, learner=DECLARED)
+    page.learning.measure(state)
+    assert shown() == ['mistakebound_proved_changes{partition="0"} 0.0']
+    for positive in (False, True, False, True):
+        state.model.learn(0, (("a", 1.0),), positive, not positive)
+    page.now = 20.0
+    page.learning.measure(state)
+    assert shown() == ['mistakebound_proved_changes{partition="0"} 2.0']
+    page.learning.forget()
+    assert shown() == []
+
+
+@pytest.mark.parametrize("partitions", [1, 3])
+def test_every_worker_and_status_prove_the_same_changes(tmp_path: Path, partitions: int) -> None:
+    """Of labels turned round: while it runs, after a restart from a checkpoint, and from the log alone."""
+    settings = settings_for(
+        f"sqlite:{tmp_path / 'log.db'}",
+        learner={"kind": "margin-perceptron", "margin": 9.0, "gamma": 0.5},
+        checkpoint={"url": str(tmp_path / "checkpoints")},
+    )
+    with opened(settings, partitions) as log:
+        for first in (0, 60):
+            for n in range(first, first + 60):
+                log.append([example(n, {"a": n % 2 * 2.0 - 1.0}, n, partitions)])
+                log.append([label(n, (n % 2 == 0) is (first > 0), n, partitions)])
+            run = Run(log, settings)
+        live = proved_changes(run.held.state.model)
+        assert live is not None
+        assert live.count >= 1
+        again = Run(log, settings)
+        assert proved_changes(again.held.state.model) == live
+        assert read_report(log, settings, fold=True).proved_changes == live
+    page = _Page()
+    page.learning.measure(again.held.state)
+    text = page.metrics.page()[0].decode()
+    for partition, count in enumerate(live.by_partition):
+        assert f'mistakebound_proved_changes{{partition="{partition}"}} {count:.1f}\n' in text

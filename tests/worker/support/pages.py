@@ -23,6 +23,7 @@ def worker_page() -> dict[str, set[str]]:
     metrics.observe(committed(totals={1: replace(NOTHING, confusion=counted)}))
     metrics.observe(waiting({0: 1}))
     metrics.margin(0.5, 0.25, 0.25)
+    metrics.proved_changes((1, 0))
     metrics.version_space(7)
     metrics.expected_mistakes(1_097.0)
     metrics.observe(asked({0: Asked(labelled=3, missing=1)}))

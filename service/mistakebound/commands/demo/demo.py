@@ -37,7 +37,11 @@ def demo(
         Option("--late", metavar="S", help="With --only-producer: labels come S seconds late; default 10."),
     ] = None,
     flip_labels: Annotated[
-        bool, Option("--flip-labels", help="With --only-producer: the opposite labels, a drift to watch.")
+        bool,
+        Option(
+            "--flip-labels",
+            help="The opposite labels for the second half of the pages, or with --only-producer for all: a drift to watch.",
+        ),
     ] = False,
     withhold_labels: Annotated[
         bool,
@@ -56,7 +60,7 @@ def demo(
     Kill it and start it again: it goes on where it stopped, and every number stays provable. Its log is a file of its
     own, with --log its topics are: of mistakebound.toml and of variables it takes options of the Kafka client only.
     """
-    from mistakebound.commands.demo.own_settings import read_own
+    from mistakebound.commands.demo.own_settings import declare_margin, read_own
     from mistakebound.commands.render_report import render_report
 
     own = read_own(config, sets or (), log, os.environ, confirmed=yes)
@@ -64,7 +68,7 @@ def demo(
     for each in own.ignored:
         print_message(f"ignored for the demo, {each}; --set and --log are for the demo")
     print_cautions(settings)
-    endless = {"--late": late is not None, "--flip-labels": flip_labels, "--withhold-labels": withhold_labels}
+    endless = {"--late": late is not None, "--withhold-labels": withhold_labels}
     if only_producer:
         if once:
             raise CommandError("--once ends and --only-producer never does: leave one out")
@@ -72,14 +76,17 @@ def demo(
         return
     if named := [name for name, is_given in endless.items() if is_given]:
         raise CommandError(f"{' and '.join(named)}: only with --only-producer")
-    report = _work(own, rate if rate is not None else (0.0 if once else RATE), once=once)
+    if flip_labels:
+        own = declare_margin(own)
+    pace = rate if rate is not None else (0.0 if once else RATE)
+    report = _work(own, pace, once=once, flip_labels=flip_labels)
     if json:
         sys.stdout.buffer.write(report.to_json())
     else:
         print(render_report(report, brief=True))
 
 
-def _work(own: "Own", pace: float, *, once: bool) -> "Report":
+def _work(own: "Own", pace: float, *, once: bool, flip_labels: bool) -> "Report":
     """Send the pages and run a worker, until a signal or, `once`, until all is worked off."""
     from mistakebound.commands.demo.pages import must_be_the_demos, send_unsent
     from mistakebound.commands.progress import Progress
@@ -105,7 +112,7 @@ def _work(own: "Own", pace: float, *, once: bool) -> "Report":
 
         def produce() -> None:
             try:
-                if send_unsent(reached, settings, pace, stop):
+                if send_unsent(reached, settings, pace, stop, flip_labels=flip_labels):
                     sent.set()
             except Exception as error:  # noqa: BLE001 - the worker's thread ends with it
                 failures.append(error)
@@ -149,8 +156,8 @@ def _only_produce(
     settings: "Settings", rate: float | None, late: float | None, *, flip_labels: bool, withhold_labels: bool
 ) -> None:
     """Send the stream without running a worker, until a signal. The topics must exist."""
-    from mistakebound.commands.demo.endless import LATE_S, flip, produce, repeat
-    from mistakebound.commands.demo.pages import must_be_the_demos, read_pages
+    from mistakebound.commands.demo.endless import LATE_S, produce, repeat
+    from mistakebound.commands.demo.pages import flip, must_be_the_demos, read_pages
     from mistakebound.core.records import INPUTS
     from mistakebound.worker.process import stop_on_signals
 

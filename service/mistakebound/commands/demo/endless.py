@@ -23,12 +23,6 @@ def repeat(rows: Sequence[Row]) -> Iterator[Row]:
             yield row._replace(id=f"{row.id}-{lap}")
 
 
-def flip(rows: Iterable[Row]) -> Iterator[Row]:
-    """The same rows with the opposite labels: what was learned is wrong from here on."""
-    for row in rows:
-        yield row._replace(label=not row.label)
-
-
 def produce(
     log: Log,
     settings: Settings,

@@ -7,7 +7,7 @@
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -19,12 +19,15 @@ from mistakebound.commands.errors import CommandError
 from mistakebound.config.load import DEFAULT_FILE, check
 from mistakebound.config.problems import Problem
 from mistakebound.config.sources import Given, from_environment, from_file, from_flags
+from mistakebound.core.learners import kind_of
 from mistakebound.settings import Settings
 
 PREFIX = "demo."
 """On Kafka, where others have topics too."""
 STEP_RECORDS = 50
 """Small, so that one can watch the steps."""
+MARGIN = 0.05
+"""A margin that the pages' updates do not refute, but with some labels turned round do."""
 MAX_DELAY = timedelta(days=1)
 
 
@@ -63,6 +66,15 @@ def read_own(
     settings = _with_defaults(found.settings, given)
     left = [one for one in (*file, *variables) if one not in taken and one.key not in given]
     return Own(settings, "http.address" in given, _ignored(left, settings))
+
+
+def declare_margin(own: Own) -> Own:
+    """With `MARGIN` declared, unless a margin is or the learner knows none: so that a change can be proved."""
+    learner = own.settings.learner
+    if learner.gamma is not None or "gamma" not in kind_of(own.settings).parameters:
+        return own
+    declared = learner.model_copy(update={"gamma": MARGIN})
+    return replace(own, settings=own.settings.model_copy(update={"learner": declared}))
 
 
 def _must_be_own(flags: Iterable[Given]) -> None:

@@ -3,7 +3,7 @@
 import io
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from importlib.resources import files
 
 from mistakebound.commands.input_files import InputFile
@@ -26,6 +26,12 @@ def read_pages() -> list[Row]:
     """The pages, in file order."""
     pages = (files("mistakebound.commands.demo") / "data/phishing.csv").read_bytes()
     return list(LabelledFile(InputFile("phishing.csv", io.BytesIO(pages)), "csv", LabelSettings()))
+
+
+def flip(rows: Iterable[Row]) -> Iterator[Row]:
+    """The same rows with the opposite labels: what was learned is wrong from here on."""
+    for row in rows:
+        yield row._replace(label=not row.label)
 
 
 def choose_partition(number: int, key: bytes, partitions: int) -> int:  # noqa: ARG001 - as `as_stream` calls it
@@ -66,10 +72,17 @@ def _is_the_demos(record: Record, pages: Mapping[str, Row], settings: Settings) 
     return any((one.topic, one.value) == (record.topic, record.value) for one in sent)
 
 
-def send_unsent(log: Log, settings: Settings, examples_per_s: float, stop: threading.Event) -> bool:
+def send_unsent(
+    log: Log,
+    settings: Settings,
+    examples_per_s: float,
+    stop: threading.Event,
+    *,
+    flip_labels: bool = False,
+) -> bool:
     """Send what the topics do not hold yet, at full speed if the rate is 0. Returns whether all was sent."""
     chunk: list[Outgoing] = []
-    for record in unsent(log, settings):
+    for record in unsent(log, settings, flip_labels=flip_labels):
         chunk.append(record)
         if examples_per_s > 0 or len(chunk) >= CHUNK:
             log.append(chunk)
@@ -82,10 +95,16 @@ def send_unsent(log: Log, settings: Settings, examples_per_s: float, stop: threa
     return True
 
 
-def unsent(log: Log, settings: Settings) -> list[Outgoing]:
-    """The stream's records that the topics do not hold yet, stamped from the time of the first run on."""
-    ends = read_ends(log)
-    stream = list(as_stream(read_pages(), settings, log.partitions, OUTSTANDING, choose_partition))
+def unsent(log: Log, settings: Settings, *, flip_labels: bool = False) -> list[Outgoing]:
+    """The stream's records that the topics do not hold yet, stamped from the time of the first run on.
+
+    With `flip_labels` the second half of the pages has the opposite labels.
+    """
+    ends, pages = read_ends(log), read_pages()
+    if flip_labels:
+        half = len(pages) // 2
+        pages = [*pages[:half], *flip(pages[half:])]
+    stream = list(as_stream(pages, settings, log.partitions, OUTSTANDING, choose_partition))
     begun_ms = _begin_ms(log, stream, resumed=ends["examples", 0] > 0)
     return [
         Outgoing(one.topic, one.partition, one.key, one.value, (), begun_ms + SPACING_MS * one.timestamp_ms)
