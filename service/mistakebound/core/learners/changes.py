@@ -13,10 +13,14 @@ All of it is a fold of one partition's updates in their order. So it is the same
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 from mistakebound.core.journal import Journal
+from mistakebound.core.learners.kind import Kind
 from mistakebound.core.messages.features import Features
+from mistakebound.core.messages.inputs import declared
+from mistakebound.settings import Settings
 
 ROUNDING = 1 + 1e-9
 """As bounds have it: a length below the margin by less than this is not below it."""
@@ -125,3 +129,15 @@ class Changes:
         ]
         self._sums = [{str(name): float(value) for name, value in one[5].items()} for one in state]
         self.begin()
+
+
+def changes_of(settings: Settings, kind: Kind, partitions: int) -> Changes | None:
+    """None where no margin is declared, there are not two classes, or no proof is known for the kind."""
+    gamma, norm = settings.learner.gamma, kind.norm
+    if gamma is None or norm is None or len(declared(settings.labels)) != 2:
+        return None
+    return (
+        None
+        if norm(settings.learner, {}) is None
+        else Changes(partitions, gamma, partial(norm, settings.learner))
+    )

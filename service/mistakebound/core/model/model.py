@@ -4,14 +4,12 @@ The model is its mistakes: whoever has folded the first n_p updates of each part
 possible model. Averaged learners also need the clock, the labelled examples of each partition known.
 """
 
-from functools import partial
-
 from msgspec import UNSET, Raw, UnsetType
 
 from mistakebound.core.faults import BadLog, BadRecord, BadSnapshot
 from mistakebound.core.journal import Journal
 from mistakebound.core.learners import Learner, Score, kind_of
-from mistakebound.core.learners.changes import Changes
+from mistakebound.core.learners.changes import changes_of
 from mistakebound.core.learners.mistakes import Mistake, Mistakes
 from mistakebound.core.learners.requirements import accepted
 from mistakebound.core.ledger.entries import Shared
@@ -65,15 +63,9 @@ class Model:
         """The least version that holds every update which any of these models had folded."""
         self.recent = Mistakes(partitions, WINDOW)
         """The newest updates of each partition, where two classes are declared: the certificate's window."""
-        self.changes = self._count_changes()
-        """Proved changes; None where no margin is declared, or where no proof is known."""
+        self.changes = changes_of(settings, self.kind, partitions)
+        """Proved changes; None where none can be proved."""
         self._journal: Journal[Scalars] = Journal()
-
-    def _count_changes(self) -> Changes | None:
-        settings, norm = self.settings.learner, self.kind.norm
-        if not self._binary or settings.gamma is None or norm is None or norm(settings, {}) is None:
-            return None
-        return Changes(self.partitions, settings.gamma, partial(norm, settings))
 
     def _scalars(self) -> Scalars:
         return list(self.updates), list(self.clock), self.radius, self.decided, list(self.needed)
