@@ -28,6 +28,7 @@ def main() -> int:
     parser.add_argument("kinds", nargs="*", metavar="KIND", help=f"of {', '.join(kinds)}; default all")
     parser.add_argument("--seed", type=int, help="decides the order of the guards; default a fresh one")
     parser.add_argument("--most", type=int, help="so many guards at most, the first ones in that order")
+    parser.add_argument("--match", default="", metavar="TEXT", help="only guards whose name holds this")
     parser.add_argument("--table", type=Path, help="also write the table there")
     asked = parser.parse_args()
     unknown = sorted(set(asked.kinds) - set(kinds))
@@ -43,7 +44,7 @@ def main() -> int:
             of_guards = kind == "guards"
             if of_guards:
                 print(f"guards, in the order of seed {seed}")
-            for line in _guards(copy, _chosen(seed, asked.most)) if of_guards else _kind(copy, kind):
+            for line in _guards(copy, _chosen(seed, asked.match, asked.most)) if of_guards else _kind(copy, kind):
                 lines.append(line)
                 print(line, flush=True)
     survivors = [line for line in lines if "SURVIVED" in line]
@@ -54,8 +55,8 @@ def main() -> int:
     return 1 if survivors else 0
 
 
-def _chosen(seed: int, most: int | None) -> Sequence[Guard]:
-    chosen = list(GUARDS)
+def _chosen(seed: int, text: str, most: int | None) -> Sequence[Guard]:
+    chosen = [guard for guard in GUARDS if text in guard.what]
     Random(seed).shuffle(chosen)
     return chosen[:most]
 

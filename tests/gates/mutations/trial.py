@@ -87,6 +87,14 @@ def _first_failure(copy: Path, tests: Sequence[Selected], options: Sequence[str]
     class First:
         name = ""
 
+        def pytest_sessionstart(self) -> None:
+            from hypothesis import Phase, settings
+
+            # A failure is enough; its simplest example would take minutes to find.
+            found = Phase.explicit, Phase.reuse, Phase.generate
+            settings.register_profile("unshrunk", parent=settings(), phases=found)
+            settings.load_profile("unshrunk")
+
         def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
             if report.failed and not self.name:
                 self.name = report.nodeid.rpartition("/")[2]
