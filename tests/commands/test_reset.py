@@ -303,6 +303,21 @@ def test_versions_that_do_not_exist_are_refused(
         assert everything(log) == before
 
 
+def test_an_epoch_may_start_from_all_updates_that_exist_and_from_no_more(settings: Settings) -> None:
+    """One more in either partition is refused: no worker could ever fold it."""
+    with opened(settings, 2) as log:
+        work_on(log, settings)
+        there = [sum(isinstance(each, Update) for each in read_updates(log, p)) for p in range(2)]
+        for p in range(2):
+            beyond = [count + (p == each) for each, count in enumerate(there)]
+            told = (
+                rf"goes beyond what exists: partition {p} has {there[p]} updates of epoch 1, not {beyond[p]}"
+            )
+            with pytest.raises(Refused, match=told):
+                planned(log, settings, Base(1, beyond))
+        assert planned(log, settings, Base(1, there)) is not None
+
+
 @pytest.mark.parametrize(
     ("sections", "said"),
     [

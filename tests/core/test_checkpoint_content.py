@@ -23,8 +23,10 @@ from mistakebound.core.checkpoint_content import (
 from mistakebound.core.faults import BadSnapshot
 from mistakebound.core.ledger.entries import Waiting
 from mistakebound.core.ledger.ledger import Ledger
+from mistakebound.core.messages.schema import Update, Version, encode
 from mistakebound.core.model.fold import Fold
-from mistakebound.core.records import TOPICS
+from mistakebound.core.model.model import first_epoch
+from mistakebound.core.records import TOPICS, Record
 from mistakebound.settings import LabelSettings, Settings
 from tests.core.support.every_kind import CASES, Case
 from tests.core.support.histories import History, bits, ledger_of
@@ -87,6 +89,26 @@ def test_thousands_of_entries_come_back_each() -> None:
     assert back.recovery_point() == ledger.recovery_point()
 
 
+def test_a_model_comes_back_with_all_that_its_theorem_asks_for() -> None:
+    """The longest example, and what was decided by models that had folded more than is known here yet."""
+    settings = Settings()
+    epoch = first_epoch(settings)
+    fold = Fold(settings, 2, [epoch])
+    decided = Update(1, 1, [1, 0], "a", True, False, msgspec.Raw(b'{"a":3,"b":4}'), 0, Version(1, [0, 2]))
+    assert fold.fold(0, [Record("updates", 0, 0, 0, None, encode(decided))])
+    held = msgspec.structs.replace(
+        made(), epochs=[epoch], settings=settings_digest(settings), model=fold.model.snapshot(),
+        updates_next=fold.next_offsets,
+    )  # fmt: skip
+
+    back = restored(decode_checkpoint(encode_checkpoint(held)), settings, 2).model
+
+    assert back.radius == fold.model.radius > 5
+    assert (back.decided, back.needed) == (2, [0, 2])
+    assert back.missing is None, "two updates of the other partition are not there yet"
+    assert back.recent.dump() == fold.model.recent.dump()
+
+
 def test_infinite_and_negative_zero_weights_keep_their_bits() -> None:
     """A snapshot's floats are bytes, not text."""
     history = after(Random(5))
@@ -126,7 +148,7 @@ def test_a_checkpoint_of_another_partition_count_is_refused() -> None:
         check_belongs(checkpoint, "mistakebound", IDS, known + 1)
 
 
-@pytest.mark.parametrize("part", ["updates", "clock"])
+@pytest.mark.parametrize("part", ["updates", "clock", "needed"])
 def test_a_checkpoint_whose_parts_differ_in_partitions_is_refused(part: str) -> None:
     """A model of another shape is not put into use."""
     checkpoint = made()
@@ -136,6 +158,17 @@ def test_a_checkpoint_whose_parts_differ_in_partitions_is_refused(part: str) -> 
     )
     with pytest.raises(BadSnapshot, match="partitions, the log has"):
         check_belongs(odd, "mistakebound", IDS, len(checkpoint.updates_next))
+
+
+def test_a_checkpoint_with_a_partition_that_the_log_does_not_have_is_refused() -> None:
+    """Its model has the right shape: only the ledgers tell."""
+    checkpoint = made()
+    known = len(checkpoint.updates_next)
+    odd = msgspec.structs.replace(checkpoint, ledgers={known: next(iter(checkpoint.ledgers.values()))})
+    with pytest.raises(
+        BadSnapshot, match=rf"ledgers of the partitions \[{known}\], the log has {known} partitions"
+    ):
+        check_belongs(odd, "mistakebound", IDS, known)
 
 
 def test_a_checkpoint_whose_state_is_another_learners_is_refused() -> None:

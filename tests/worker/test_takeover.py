@@ -148,6 +148,22 @@ def test_offsets_of_another_program_are_refused(file: Path) -> None:
             Run(log, settings)
 
 
+def test_a_takeover_knows_every_label_that_was_judged(file: Path) -> None:
+    """Also those that taught nothing, of which `updates` says nothing: averages are taken over all of them."""
+    settings = settings_on(file, learner={"kind": "averaged-perceptron"})
+    with opened(settings) as log:
+        log.append([example(number, {"a": 1}, 1_000 + 2 * number) for number in range(20)])
+        log.append([label(number, True, 1_001 + 2 * number) for number in range(20)])
+        run = Run(log, settings)
+        assert run.held.state.model.updates == [1]
+        assert run.held.state.model.clock == [20]
+
+        again = Run(log, settings, stopping=only_takes_over).held.state.model
+
+        assert again.clock == [20]
+        assert again.digest() == run.held.state.model.digest()
+
+
 # --- settings -------------------------------------------------------------------------------------------
 
 

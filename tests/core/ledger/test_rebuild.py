@@ -19,6 +19,7 @@ from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 from structlog.testing import capture_logs
 
+from mistakebound.core.checkpoint_content import freeze, thaw
 from mistakebound.core.faults import BadLog
 from mistakebound.core.ledger import rebuild
 from mistakebound.core.ledger.disagreement import OtherPosition
@@ -342,6 +343,48 @@ def test_a_rebuilt_ledger_names_a_recovery_point_that_finds_the_same_again() -> 
     assert (list(first.waiting), list(first.remembered)) == (["a"], ["c"])
     assert first.recovery_point() == RecoveryPoint(0, 0, 0)
     assert ledger_of(second) == ledger_of(first)
+
+
+def test_predictions_below_the_recovery_points_source_are_of_examples_that_are_resolved() -> None:
+    """They are read because they lie close to one that is needed; what became of them lies further back."""
+    f = Feeder(labels={"remember": 1})
+    log = kept(
+        f, [f.example("a", 1)], [f.label("a", 2)], [f.example("b", 3)], [f.example("c", 4), f.label("c", 5)]
+    )
+    of_b = log.records["outcomes", 0][2].offset
+
+    ledger = rebuilt_from(log, f, RecoveryPoint(0, of_b, 1))
+
+    assert ledger_of(ledger) == ledger_of(f.ledger)
+    assert list(ledger.waiting) == ["b"]
+
+
+def test_a_position_without_any_outcomes_is_told() -> None:
+    """They were deleted: nobody knows any more what became of the examples before it."""
+    f = Feeder()
+    log = kept(f, [f.example("a", 1), f.label("a", 2)])
+    log.records["outcomes", 0].clear()
+
+    with pytest.raises(OtherPosition, match="no outcomes record reaches to the group's offsets"):
+        rebuilt_from(log, f, RecoveryPoint(0, 0, 0))
+
+
+def test_a_checkpoints_ledger_is_brought_to_where_the_log_is() -> None:
+    """What it holds leaves by the decisions that came after it, and the rest stays."""
+    f = Feeder()
+    early = [f.example("a", 1), f.example("b", 1), f.label("c", 1, True), f.label("d", 1, False)]
+    log = kept(f, [*early, f.example("e", 1), f.label("e", 1)])
+    frozen = freeze(f.ledger)
+    ends = RecoveryPoint(log.next["predictions", 0], log.next["outcomes", 0], 0)
+    for one in f.feed(f.label("a", 2, True), f.example("c", 2), f.example("f", 2), f.label("g", 2)).steps:
+        log.commit(one.transaction, marker=True)
+
+    read = log.read("predictions", 0, ends.predictions), log.read("outcomes", 0, ends.outcomes)
+    ledger = rebuild.rebuild(thaw(frozen, f.settings.labels), log.positions[0], ends, 1, *read)
+
+    assert ledger_of(ledger) == ledger_of(f.ledger)
+    assert (list(ledger.waiting), list(ledger.parked)) == (["b", "f"], ["d", "g"])
+    assert set(ledger.remembered) == {"a", "c", "e"}
 
 
 @given(st.lists(st.integers(0, 20_000) | st.integers(0, 1 << 62)), st.lists(st.integers(0, 20_000)))

@@ -44,7 +44,9 @@ def main() -> int:
             of_guards = kind == "guards"
             if of_guards:
                 print(f"guards, in the order of seed {seed}")
-            for line in _guards(copy, _chosen(seed, asked.match, asked.most)) if of_guards else _kind(copy, kind):
+            for line in (
+                _guards(copy, _chosen(seed, asked.match, asked.most)) if of_guards else _kind(copy, kind)
+            ):
                 lines.append(line)
                 print(line, flush=True)
     survivors = [line for line in lines if "SURVIVED" in line]

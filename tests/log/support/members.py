@@ -174,6 +174,7 @@ class FakeLibrdkafka(_Member):
         self.errors = errors
         self.errors_due: list[Message] = []
         self._told_ends: dict[At, int] = {}
+        self._chosen = False
         self._on_assign: Any = None
         self._on_revoke: Any = None
 
@@ -187,7 +188,11 @@ class FakeLibrdkafka(_Member):
     def consume(self, count: int, timeout_s: float) -> list["Message"]:
         if self.assignment_due is not None:
             assigned, self.assignment_due = self.assignment_due, None
+            self._chosen = False
             self._on_assign(self, [PartitionOffset(*at) for at in assigned])
+            if not self._chosen:  # then the library begins at the group's offsets, of which there are none
+                lost = KafkaError(KafkaError._AUTO_OFFSET_RESET)
+                self.errors_due += [Message(at, -1, None, lost) for at in assigned]
             return []
         found = [Message(at, record.offset, record) for at, record in self.take()]
         for at in self.places:
@@ -199,6 +204,7 @@ class FakeLibrdkafka(_Member):
         return found + due
 
     def assign(self, partitions: Sequence[Any]) -> None:
+        self._chosen = True
         self.places = {(each.topic, each.partition): each.offset for each in partitions}
         self._told_ends = {}
 
