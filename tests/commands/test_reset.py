@@ -414,6 +414,17 @@ def test_a_worker_that_comes_back_in_between_is_shut_out_again(settings: Setting
         assert [each.epoch for each in read_updates(log) if isinstance(each, Epoch)] == [1, 2]
 
 
+def test_before_any_work_a_worker_that_comes_in_between_shuts_the_epoch_out(settings: Settings) -> None:
+    """There are no positions to fence with yet, so the group is asked once more within the transaction."""
+    with opened(settings) as log:
+        Run(log, settings)
+        plan = planned(log, settings, None)
+        assert plan is not None
+        with pytest.raises(Refused, match="another worker joined the group meanwhile"):
+            execute(FaultyLog(log, {("poll", 1): "rebalance"}), settings, plan, PATIENCE_S)  # type: ignore[arg-type]
+        assert [each.epoch for each in read_updates(log) if isinstance(each, Epoch)] == [1]
+
+
 def test_a_commit_whose_answer_was_lost_is_found_in_the_log(
     settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:

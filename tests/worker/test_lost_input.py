@@ -3,6 +3,7 @@
 import sqlite3
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import msgspec
@@ -10,11 +11,12 @@ import pytest
 from structlog.testing import capture_logs
 
 from mistakebound.core.audit import Findings, audit
-from mistakebound.core.messages.schema import Epoch, read_update
+from mistakebound.core.messages.schema import Epoch, InputTopic, read_update
 from mistakebound.core.records import TOPICS, Outgoing, Record, TopicPartition, Transaction
-from mistakebound.log.protocol import Log, OffsetLost, Refused
+from mistakebound.log.protocol import Log, OffsetLost, Refused, TopicDescription
 from mistakebound.settings import Settings
 from mistakebound.worker.epochs import reset, seeding
+from mistakebound.worker.epochs.input_topics import refuse_other_topics
 from tests.core.support.audited import Lists
 from tests.log.support.place import forget_in_file
 from tests.worker.support.working import (
@@ -137,6 +139,45 @@ def test_a_worker_that_reads_its_inputs_otherwise_than_the_epoch_began_says_so(
         Run(log, other)
         assert not [each for each in said if each["event"] == "messages_changed"]
         assert [epoch.messages["label"] for epoch in epochs(log) if epoch.messages] == ["/label", "/truth"]
+
+
+@pytest.mark.parametrize("topic", ["examples", "labels"])
+def test_an_input_that_was_made_anew_is_refused(settings: Settings, file: Path, topic: str) -> None:
+    """It has the name and the partitions of the old one; its offsets belong to other records."""
+    with opened(settings) as log:
+        log.append(stream(EXAMPLES))
+        Run(log, settings)
+        name = settings.topic_name(topic)  # type: ignore[arg-type]
+        with sqlite3.connect(file) as connection:
+            connection.execute("UPDATE topics SET uid = 'another' WHERE name = ?", (name,))
+        connection.close()
+        log.append(stream(EXAMPLES, first=EXAMPLES))
+        with pytest.raises(Refused, match=rf"topics\.{topic}: '{name}' was made anew: its id is another"):
+            Run(log, settings)
+        assert len(Recount(log, settings).predicted) == EXAMPLES
+
+
+@pytest.mark.parametrize(
+    ("now", "said"),
+    [
+        (InputTopic("t", "id", 2), None),
+        (InputTopic("t", "0000-0000", 2), None),
+        (InputTopic("t", "other", 2), "made anew"),
+        (InputTopic("t", "id", 3), "has 3 partitions, the offsets are of 2"),
+        (InputTopic("u", "id", 2), "now 'u', the offsets are of 't'"),
+    ],
+)
+def test_an_input_is_another_by_its_name_its_id_or_its_partitions(now: InputTopic, said: str | None) -> None:
+    """A broker that gives no ids says nothing of them."""
+    described = TopicDescription(now.name, now.id, now.partitions, {})
+    log: Any = SimpleNamespace(describe=lambda: {"examples": described, "labels": described})
+    then = InputTopic("t", "id", 2)
+    epoch = Epoch(1, 1, {}, None, {"examples": then, "labels": then})
+    if said is None:
+        refuse_other_topics(log, epoch)
+        return
+    with pytest.raises(Refused, match=said):
+        refuse_other_topics(log, epoch)
 
 
 def test_an_older_log_that_names_no_inputs_goes_on(settings: Settings) -> None:

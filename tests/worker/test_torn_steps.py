@@ -15,8 +15,8 @@ from structlog.testing import capture_logs
 
 from mistakebound.core.faults import BadLog
 from mistakebound.core.messages.schema import Base, read_outcomes, read_prediction
-from mistakebound.core.records import Outgoing, Position, Transaction
-from mistakebound.log.protocol import Log
+from mistakebound.core.records import Outgoing, Position, Record, Topic, Transaction
+from mistakebound.log.protocol import Log, Session
 from mistakebound.log.sqlite import group, rows
 from mistakebound.settings import Settings
 from mistakebound.worker.epochs import reset
@@ -297,6 +297,49 @@ def test_a_takeover_that_is_overtaken_asks_again(
         assert [each["event"] for each in said].count("takeover_overtaken") == 1
         assert rejected(folder) == []
         whole(log, settings)
+
+
+def test_a_takeover_that_is_overtaken_while_it_reads_asks_again(settings: Settings, said: list[Any]) -> None:
+    """It has folded the updates, and outcomes that come then count more of them: nothing is gone."""
+    with opened(settings) as log:
+        log.append(stream(30))
+        Run(log, settings)
+        log.append(stream(30, first=30))
+        reading = Reading(log, lambda: commit_elsewhere(log, settings))
+
+        Run(reading, settings)
+
+        assert reading.done
+        told = [each["error"] for each in said if each["event"] == "takeover_overtaken"]
+        assert len(told) == 1
+        assert "the positions moved while this worker took partitions over" in told[0]
+        whole(log, settings)
+
+
+class Reading:
+    """A log on which others go on when a worker that has folded `updates` begins to read outcomes."""
+
+    def __init__(self, log: Log, meanwhile: Callable[[], object]) -> None:
+        self._log, self._meanwhile = log, meanwhile
+        self._folded = self.done = False
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._log, name)
+
+    def join(self, slot: str) -> Session:
+        session = self._log.join(slot)
+        self._folded = False
+        return session
+
+    def read(self, topic: Topic, *where: Any, **named: Any) -> Iterator[Record]:
+        self._folded = self._folded or topic == "updates"
+        return self._log.read(topic, *where, **named)
+
+    def high_watermark(self, topic: Topic, partition: int) -> int:
+        if topic == "outcomes" and self._folded and not self.done:
+            self.done = True
+            self._meanwhile()
+        return self._log.high_watermark(topic, partition)
 
 
 def commit_elsewhere(log: Log, settings: Settings) -> Mapping[int, Position]:

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from mistakebound.core.faults import REASONS, BadRecord
 from mistakebound.core.messages.inputs import InputReader
-from mistakebound.core.records import Record, Topic
+from mistakebound.core.records import NAME_NOT_UTF8, Record, Topic
 from mistakebound.settings import LabelSettings, LabelValue, MessageSettings
 
 POINTED = {"id": "/meta/tx~1id", "features": "/rows/1/x~0y", "label": "/truth"}
@@ -169,6 +169,22 @@ def test_a_pointer_that_leads_nowhere_finds_nothing(rows: Any) -> None:
 
 
 # --- refusals ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("topic", ["examples", "labels"])
+@pytest.mark.parametrize("messages", [{}, POINTED], ids=["plain", "pointed"])
+def test_a_record_with_header_names_that_are_not_utf8_is_refused(
+    topic: Topic, messages: dict[str, str]
+) -> None:
+    """Predictions and dead letters could not carry them on; three of the names are shown, in part."""
+    names = [b"\xff1", b"\xff" * 50, None, b"\xff4"]
+    headers = (*((NAME_NOT_UTF8, name) for name in names), ("fine", b"x"))
+    one = reader(messages)
+    with pytest.raises(BadRecord, match=r"header names that are not UTF-8: b'\\xff1'") as caught:
+        (one.example if topic == "examples" else one.label)(Record(topic, 0, 0, 0, b"k", b"{}", headers))
+    assert caught.value.reason == "bad-header"
+    assert "and 1 more" in caught.value.detail
+    assert caught.value.detail.count("\\xff") == 1 + 40
 
 
 @pytest.mark.parametrize(

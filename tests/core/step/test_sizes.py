@@ -48,6 +48,30 @@ def test_each_output_topic_has_its_own_limit(topic: str) -> None:
     assert f"bytes in {topic}, which takes 2000" in str(dict(dead.headers)["mistakebound.detail"])
 
 
+def written(f: Feeder, record_id: str, features: str, headers: Headers = ()) -> list[Outgoing]:
+    """What an example and its label lead to in `predictions` and `updates`."""
+    fed = f.feed(f.example(record_id, 1, [features], headers=headers), f.label(record_id, 2))
+    return [output for output in fed.outputs if output.topic in ("predictions", "updates")]
+
+
+@pytest.mark.parametrize(
+    "record_id", ["plain", "\x01" * 128, "\u00e9" * 64], ids=["plain", "control", "accents"]
+)
+@pytest.mark.parametrize("length", [0, 200, 900])
+def test_what_is_just_taken_fits(record_id: str, length: int) -> None:
+    """Ids of control characters are written six times as long; headers go along with the prediction."""
+    limits = SizeLimits(predictions=3_000, updates=3_000)
+    headers = (("h", b"x" * length),) if length else ()
+    sizes = set[int]()
+    for features in range(0, 3_000, 25):
+        f = Feeder(limits=limits)
+        outputs = written(f, record_id, "x" * features, headers)
+        if not outputs:
+            break
+        sizes |= {size(output) for output in outputs}
+    assert 1_500 < max(sizes) <= 3_000
+
+
 texts = st.text(st.characters(codec="utf-8"), max_size=60)
 headers = st.lists(st.tuples(texts, st.none() | st.binary(max_size=80)), max_size=3).map(tuple)
 
