@@ -2,9 +2,9 @@
 
 import pytest
 
-from tests.gates.mutations.guards import GUARDS, Guard
+from tests.gates.mutations.guards import GUARDS
 from tests.gates.mutations.learners import MUTATIONS
-from tests.gates.mutations.mutation import Mutation, code_of
+from tests.gates.mutations.mutation import Guard, Mutation, code_of
 from tests.support.project import ROOT
 
 
@@ -19,9 +19,8 @@ def test_every_guard_is_there_once(guard: Guard) -> None:
     """As in `tests/faults/sabotage.py`: where a line comes twice, breaking the first may prove nothing."""
     assert code(guard.mutation).count(guard.old) == 1
     assert guard.new != guard.old
-    for test in guard.tests:
-        file, _, name = test.partition("::")
-        assert f"def {name.partition('[')[0]}" in (ROOT / "tests" / file).read_text()
+    file, _, name = guard.test.partition("::")
+    assert f"def {name.partition('[')[0]}(" in (ROOT / "tests" / file).read_text()
 
 
 def test_no_two_guards_have_one_name() -> None:

@@ -274,6 +274,17 @@ def test_everything_unread_may_be_gone(settings: Settings, file: Path) -> None:
         assert gaps(Recount(log, settings)) == [("examples", EXAMPLES, EXAMPLES + 4)]
 
 
+def test_nothing_is_called_lost_where_nothing_is(settings: Settings, said: list[Any]) -> None:
+    """Told to skip, a worker begins a log, and goes on in it, as any other does."""
+    with opened(settings) as log:
+        for first in (0, EXAMPLES):
+            log.append(stream(EXAMPLES, first=first))
+            Run(log, settings, skip_to_oldest=True)
+        recount = Recount(log, settings)
+        assert (gaps(recount), len(recount.predicted)) == ([], 2 * EXAMPLES)
+        assert [each for each in said if each["event"] == "input_lost"] == []
+
+
 def test_a_gap_that_the_decisions_make_up_is_found(settings: Settings, file: Path) -> None:
     """Records that were read already cannot have been lost."""
     with opened(settings) as log:

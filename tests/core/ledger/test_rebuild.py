@@ -281,9 +281,12 @@ def test_parts_of_outcomes_without_a_last_one_count_for_nothing() -> None:
         return rebuild.rebuild(ledger, log.positions[0], point, {1: ledger.remember_at_most}, *reads)
 
     assert list(rebuilt().waiting) == ["b"]
+    for one in f.feed(f.example("c", 3)).steps:
+        log.commit(one.transaction, marker=True)
+    assert list(rebuilt().waiting) == ["b", "c"], "also once another step follows it"
     for one in f.feed(f.label("b", 3, True)).steps:
         log.commit(one.transaction, marker=True)
-    assert list(rebuilt().waiting) == []
+    assert list(rebuilt().waiting) == ["c"]
     assert rebuilt().remembered["b"].label is True
 
 
@@ -357,6 +360,20 @@ def test_predictions_below_the_recovery_points_source_are_of_examples_that_are_r
 
     assert ledger_of(ledger) == ledger_of(f.ledger)
     assert list(ledger.waiting) == ["b"]
+
+
+def test_a_checkpoints_ledger_that_is_ahead_of_the_log_is_left_and_its_model_taken() -> None:
+    """A broker may have lost what it had acknowledged: the ledger is read from the recovery point then."""
+    history = History(Random(3))
+    with capture_logs():
+        history.run()
+        checkpoint = history._checkpoint()
+        ahead = {
+            p: msgspec.structs.replace(ledger, outcomes_end=ledger.outcomes_end + 1_000)
+            for p, ledger in checkpoint.ledgers.items()
+        }
+        taken = history._take_over(checkpoint=msgspec.structs.replace(checkpoint, ledgers=ahead))
+    history._compare(taken)
 
 
 def test_a_position_without_any_outcomes_is_told() -> None:

@@ -242,6 +242,7 @@ def test_what_is_no_message_is_refused_with_its_reason(
         (b'{"id":"a","truth":true}', "missing-features"),
         (b'{"rows":[0,{"x~y":{}}]}', "missing-id"),
         (b'{"meta":{"tx/id":1.5},"rows":[0,{"x~y":{}}]}', "bad-id"),
+        (b'{"meta":{"tx/id":true},"rows":[0,{"x~y":{}}]}', "bad-id"),
     ],
 )
 def test_pointed_messages_are_refused_with_the_same_reasons(value: bytes, reason: str) -> None:

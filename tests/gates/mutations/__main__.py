@@ -10,9 +10,9 @@ from pathlib import Path
 from random import Random
 
 from tests.gates import mutations
-from tests.gates.mutations.guards import GUARDS, Guard
+from tests.gates.mutations.guards import GUARDS
 from tests.gates.mutations.learners import MUTATIONS, tests_of
-from tests.gates.mutations.mutation import Mutation, Selected
+from tests.gates.mutations.mutation import Guard, Mutation, Selected
 from tests.gates.mutations.trial import broken, copy_to, first_failure
 
 QUICK = ("-m", "not kafka")
@@ -34,6 +34,8 @@ def main() -> int:
     unknown = sorted(set(asked.kinds) - set(kinds))
     if unknown:
         parser.error(f"{', '.join(unknown)}: no such kind")
+    if not any(asked.match in guard.what for guard in GUARDS):
+        parser.error(f"no guard's name holds {asked.match!r}")
     seed = secrets.randbelow(1_000_000) if asked.seed is None else asked.seed
     lines: list[str] = []
     began = time.monotonic()
@@ -64,14 +66,14 @@ def _chosen(seed: int, text: str, most: int | None) -> Sequence[Guard]:
 
 
 def _guards(copy: Path, chosen: Sequence[Guard]) -> Iterator[str]:
-    every = dict.fromkeys(test for guard in chosen for test in guard.tests)
-    by = first_failure(copy, [Selected(test) for test in every], *QUICK)
+    tests = [Selected(test) for test in dict.fromkeys(guard.test for guard in chosen)]
+    by = first_failure(copy, tests, *QUICK)
     if by:
         yield f"{'(no mutation)':{WIDTH}} fails already: {by}: SURVIVED"
         return
     for guard in chosen:
-        tests = [Selected(test) for test in guard.tests]
-        yield f"{guard.what:{WIDTH}} {_verdict(copy, guard.mutation, tests, *QUICK)}"
+        verdict = _verdict(copy, guard.mutation, [Selected(guard.test)], *QUICK)
+        yield f"{guard.what:{WIDTH}} {verdict}"
 
 
 def _kind(copy: Path, kind: str) -> Iterator[str]:

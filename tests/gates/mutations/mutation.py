@@ -12,6 +12,27 @@ class Mutation(NamedTuple):
     new: str
 
 
+SERVICE = "service/mistakebound/"
+
+
+class Guard(NamedTuple):
+    """A line on which exactly-once rests, and what must notice that it is broken."""
+
+    what: str
+    """What is wrong then."""
+    file: str
+    """Below `service/mistakebound/`."""
+    old: str
+    """Once in the file's code."""
+    new: str
+    test: str
+    """The id of a quick test, below `tests/`."""
+
+    @property
+    def mutation(self) -> Mutation:
+        return Mutation(self.what, SERVICE + self.file, self.old, self.new)
+
+
 class Selected(NamedTuple):
     """Tests to run."""
 

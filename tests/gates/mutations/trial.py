@@ -75,7 +75,6 @@ def first_failure(copy: Path, tests: Sequence[Selected], *options: str) -> str:
 def _first_failure(copy: Path, tests: Sequence[Selected], options: Sequence[str]) -> str:
     import pytest
 
-    os.chdir(copy)
     ours = {ROOT, SOURCE}
     elsewhere = [path for path in sys.path if Path(path or ".").resolve() not in ours]
     sys.path[:] = [*python_path(copy).split(os.pathsep), *elsewhere]
@@ -104,10 +103,18 @@ def _first_failure(copy: Path, tests: Sequence[Selected], options: Sequence[str]
                 self.name = f"{report.nodeid}: cannot be collected"
 
     first = First()
-    for one in tests:
-        path = copy / "tests" / one.file
-        if (copy / "tests" / one.file.partition("::")[0]).exists() and not first.name:
-            chosen = ["-k", one.words] if one.words else []
+    whole = [one.file for one in tests if not one.words]
+    runs = [whole] if whole else []
+    runs += [["-k", one.words, one.file] for one in tests if one.words]
+    os.chdir(copy / "tests")
+    for run in runs:
+        if not first.name:
             usual = ["-x", "-q", "-p", "no:cacheprovider", f"--timeout={TEST_S}", *options]
-            pytest.main([*usual, *chosen, str(path)], plugins=[first])
+            code = pytest.main([*usual, *run], plugins=[first])
+            if (
+                run is whole
+                and code not in (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED)
+                and not first.name
+            ):
+                first.name = f"pytest ended with {code!r}"
     return first.name

@@ -1,0 +1,13 @@
+"""Guards of exactly-once, each with the quick test that must notice when it is broken.
+
+What the fault suite and the simulation notice is in `tests/faults/sabotage.py`.
+"""
+
+from collections.abc import Sequence
+
+from tests.gates.mutations.guards.core import CORE
+from tests.gates.mutations.guards.log import LOG
+from tests.gates.mutations.guards.worker import WORKER
+from tests.gates.mutations.mutation import Guard
+
+GUARDS: Sequence[Guard] = (*CORE, *LOG, *WORKER)

@@ -1,0 +1,276 @@
+"""Guards of what decides: ledgers, the model, the step, messages."""
+
+from collections.abc import Sequence
+
+from tests.gates.mutations.mutation import Guard
+
+CORE: Sequence[Guard] = (
+    # So small that only these tests notice.
+    Guard(
+        "a checkpoint brings back the newest 1,000 remembered ids",
+        "core/checkpoint_content.py",
+        "    for entry in frozen.remembered:",
+        "    for entry in frozen.remembered[-1000:]:",
+        "core/test_checkpoint_content.py::test_thousands_of_entries_come_back_each",
+    ),
+    Guard(
+        "a rebuild does not compare the offset of the labels",
+        "core/ledger/rebuild.py",
+        "    return examples == position.examples and labels == position.labels",
+        "    return examples == position.examples",
+        "core/ledger/test_rebuild.py::test_a_position_that_is_not_that_of_the_newest_outcomes_is_told",
+    ),
+    Guard(
+        "a rebuilt entry's floor of outcomes is one too high",
+        "core/ledger/rebuild.py",
+        "    outcomes_floor: Shared = recovery_point.outcomes",
+        "    outcomes_floor: Shared = recovery_point.outcomes + 1",
+        "core/ledger/test_rebuild.py::test_a_rebuilt_ledger_names_a_recovery_point_that_finds_the_same_again",
+    ),
+    # Rebuilding a ledger, with a checkpoint or without.
+    Guard(
+        "a rebuild counts decisions of a torn step",
+        "core/ledger/rebuild.py",
+        "        if part.part == 0:\n            parts.clear()",
+        "        if False:\n            parts.clear()",
+        "core/ledger/test_rebuild.py::test_parts_of_outcomes_without_a_last_one_count_for_nothing",
+    ),
+    Guard(
+        "a rebuild takes over the tallies of an older epoch",
+        "core/ledger/rebuild.py",
+        "        if last.model.epoch != epoch:\n            ledger.tallies.epoch = zero()",
+        "        if False:\n            ledger.tallies.epoch = zero()",
+        "worker/test_takeover.py::test_a_new_epoch_keeps_ledgers_and_starts_the_model_anew",
+    ),
+    Guard(
+        "a rebuild lets examples below the recovery point wait",
+        "core/ledger/rebuild.py",
+        "        if source >= recovery_point.source and source not in resolved:",
+        "        if source not in resolved:",
+        "core/ledger/test_rebuild.py::test_predictions_below_the_recovery_points_source_are_of_examples_that_are_resolved",
+    ),
+    Guard(
+        "a rebuild goes on without any outcomes",
+        "core/ledger/rebuild.py",
+        "    elif not decided.passed:",
+        "    elif False:",
+        "core/ledger/test_rebuild.py::test_a_position_without_any_outcomes_is_told",
+    ),
+    Guard(
+        "a rebuilt entry's floor of predictions is one too high",
+        "core/ledger/rebuild.py",
+        "                floor, floor_at = record.offset, message.at",
+        "                floor, floor_at = record.offset + 1, message.at",
+        "core/ledger/test_rebuild.py::test_a_rebuilt_ledger_names_a_recovery_point_that_finds_the_same_again",
+    ),
+    Guard(
+        "a checkpoint's examples wait on though they are resolved",
+        "core/ledger/rebuild.py",
+        " for entry in ledger.waiting.values() if entry.source not in resolved}",
+        " for entry in ledger.waiting.values()}",
+        "core/ledger/test_rebuild.py::test_a_checkpoints_ledger_is_brought_to_where_the_log_is",
+    ),
+    Guard(
+        "a rebuild forgets labels that a checkpoint holds parked",
+        "core/ledger/rebuild.py",
+        "    parked = {entry.offset: entry for entry in ledger.parked.values()}",
+        "    parked: dict[int, Parked] = {}",
+        "core/ledger/test_rebuild.py::test_a_checkpoints_ledger_is_brought_to_where_the_log_is",
+    ),
+    # What comes back from a checkpoint.
+    Guard(
+        "a checkpoint of other outputs is taken",
+        "core/checkpoint_content.py",
+        "    for topic in TOPICS:",
+        "    for topic in TOPICS[:2]:",
+        "core/test_checkpoint_content.py::test_a_checkpoint_of_a_topic_made_anew_is_refused",
+    ),
+    Guard(
+        "a checkpoint with another shape of `needed` is taken",
+        "core/checkpoint_content.py",
+        ", model.updates, model.clock, model.needed)",
+        ", model.updates, model.clock)",
+        "core/test_checkpoint_content.py::test_a_checkpoint_whose_parts_differ_in_partitions_is_refused",
+    ),
+    Guard(
+        "a checkpoint with a partition that does not exist is taken",
+        "core/checkpoint_content.py",
+        "    if strangers:",
+        "    if False:",
+        "core/test_checkpoint_content.py::test_a_checkpoint_with_a_partition_that_the_log_does_not_have_is_refused",
+    ),
+    Guard(
+        "a model comes back without what it needed",
+        "core/model/model.py",
+        "        self.decided, self.needed = snapshot.decided, list(snapshot.needed)",
+        "        self.decided = snapshot.decided",
+        "core/test_checkpoint_content.py::test_a_model_comes_back_with_all_that_its_theorem_asks_for",
+    ),
+    Guard(
+        "a model comes back without its radius",
+        "core/model/model.py",
+        "        self.radius = snapshot.radius\n",
+        "",
+        "core/test_checkpoint_content.py::test_a_model_comes_back_with_all_that_its_theorem_asks_for",
+    ),
+    Guard(
+        "a fold from a checkpoint does not know what it has inherited",
+        "core/model/fold.py",
+        "            self._folded |= {(epoch, p): n for p, n in enumerate(versions)}",
+        "            self._folded |= {}",
+        "core/model/test_fold.py::test_a_fold_from_a_snapshot_does_not_inherit_twice",
+    ),
+    # The window of updates that count.
+    Guard(
+        "a window forgets a block too late",
+        "core/linear/window.py",
+        "        return -(-max(0, self.folded[partition] - self.size) // self.block)",
+        "        return max(0, self.folded[partition] - self.size) // self.block",
+        "core/linear/test_window.py::test_between_the_window_less_a_block_and_the_window_count",
+    ),
+    Guard(
+        "a window keeps its oldest block",
+        "core/linear/window.py",
+        "        for number in [number for number in blocks if number < oldest]:",
+        "        for number in [number for number in blocks if number < oldest - 1]:",
+        "core/linear/test_window.py::test_nothing_is_subtracted",
+    ),
+    Guard(
+        "a block that comes back is added up last",
+        "core/linear/window.py",
+        "            self.of[partition] = dict(sorted(self.of[partition].items()))",
+        "            pass",
+        "core/linear/test_window.py::test_a_block_that_comes_back_is_added_up_in_its_place",
+    ),
+    Guard(
+        "a rolled-back window does not know what was folded",
+        "core/linear/window.py",
+        "        (self.folded,) = self._journal.take_back()",
+        "        self._journal.take_back()",
+        "core/linear/test_window.py::test_a_rollback_restores_every_bit",
+    ),
+    # Outcomes in parts, and torn steps.
+    Guard(
+        "parts of outcomes are not numbered",
+        "core/step/outcome_records.py",
+        "Outcomes(part=number, model=model",
+        "Outcomes(part=0, model=model",
+        "core/step/test_outcome_records.py::test_every_record_fits_whatever_the_topic_takes",
+    ),
+    Guard(
+        "a part of outcomes has no room for its commas",
+        "core/step/outcome_records.py",
+        "        size = len(encode(decision)) + 1",
+        "        size = len(encode(decision))",
+        "core/step/test_outcome_records.py::test_every_record_fits_whatever_the_topic_takes",
+    ),
+    Guard(
+        "the summary of outcomes may exceed the topic",
+        "core/step/outcome_records.py",
+        "    if record_bytes(None, last(len(parts) - 1, parts[-1]), ()) > largest:",
+        "    if False:",
+        "core/step/test_outcome_records.py::test_every_record_fits_whatever_the_topic_takes",
+    ),
+    # Following other workers.
+    Guard(
+        "a follower skips an update that is missing",
+        "core/model/model.py",
+        "        if update.n != self.updates[partition] + 1:",
+        "        if False:",
+        "core/model/test_fold.py::test_a_gap_stops",
+    ),
+    Guard(
+        "a follower's clock goes back",
+        "core/model/model.py",
+        "        self.clock = list(map(max, self.clock, update.clock))",
+        "        self.clock = list(update.clock)",
+        "core/model/test_fold.py::test_clocks_merge_by_the_larger_entry",
+    ),
+    Guard(
+        "an epoch inherits more than its version",
+        "core/model/fold.py",
+        "        if known < update.n <= self._inherited[update.epoch][partition]:",
+        "        if known < update.n:",
+        "core/model/test_fold.py::test_an_epoch_with_a_base_starts_from_that_version",
+    ),
+    # What must fit into a topic.
+    Guard(
+        "headers are not counted",
+        "core/step/sizes.py",
+        "        if not record.headers and len(features)",
+        "        if len(features)",
+        "core/step/test_sizes.py::test_what_is_just_taken_fits",
+    ),
+    Guard(
+        "an update is not sized",
+        "core/step/sizes.py",
+        "        self._surely_fits = min(limits.predictions, limits.updates) - self._fixed",
+        "        self._surely_fits = limits.predictions - self._fixed",
+        "core/step/test_sizes.py::test_each_output_topic_has_its_own_limit",
+    ),
+    Guard(
+        "an id of control characters is sized as plain text",
+        "core/step/sizes.py",
+        "        self._beside = 6 * ID_BYTES +",
+        "        self._beside = ID_BYTES +",
+        "core/step/test_sizes.py::test_what_is_just_taken_fits",
+    ),
+    Guard(
+        "a label's own content is not sized for outcomes",
+        "core/step/sizes.py",
+        '        _check("the label\'s own content", size, "outcomes", self._limits.outcomes, less)\n',
+        "",
+        "core/step/test_late_labels.py::test_content_that_leads_to_records_too_large_is_a_dead_letter",
+    ),
+    # What is polled and not taken yet.
+    Guard(
+        "of equal times the label comes first",
+        "core/step/merge.py",
+        "            first = examples if examples[0].timestamp_ms <= labels[0].timestamp_ms else labels\n",
+        "            first = examples if examples[0].timestamp_ms < labels[0].timestamp_ms else labels\n",
+        "core/step/test_merge.py::test_at_equal_times_the_example_comes_first",
+    ),
+    Guard(
+        "a record that has to wait goes to the end",
+        "core/step/merge.py",
+        '== "labels"].appendleft(record)',
+        '== "labels"].append(record)',
+        "core/step/test_merge.py::test_a_record_put_back_is_the_next_one_again",
+    ),
+    # What others write.
+    Guard(
+        "a truth value is an id",
+        "core/messages/inputs.py",
+        "    elif type(found) is int:",
+        "    elif isinstance(found, int):",
+        "core/messages/test_inputs.py::test_pointed_messages_are_refused_with_the_same_reasons",
+    ),
+    Guard(
+        "an id of 129 bytes is taken",
+        "core/messages/inputs.py",
+        "    if size > ID_BYTES:",
+        "    if size > ID_BYTES + 1:",
+        "core/messages/test_inputs.py::test_an_id_takes_at_most_128_bytes",
+    ),
+    Guard(
+        "a label carries features without a prediction",
+        "core/messages/inputs.py",
+        "        if features is UNSET or prediction is UNSET:",
+        "        if features is UNSET:",
+        "core/step/test_late_labels.py::test_half_a_content_is_none",
+    ),
+    Guard(
+        "header names that are not UTF-8 are taken",
+        "core/messages/inputs.py",
+        "    if headers[0][0] != NAME_NOT_UTF8:",
+        "    if True:",
+        "core/messages/test_inputs.py::test_a_record_with_header_names_that_are_not_utf8_is_refused",
+    ),
+    Guard(
+        "an update on a feature named format is an epoch",
+        "core/messages/schema.py",
+        "    if b'\"format\":' in value[:64]:",
+        "    if b'\"format\":' in value:",
+        "core/messages/test_schema.py::test_an_update_on_a_feature_named_format_is_no_epoch",
+    ),
+)

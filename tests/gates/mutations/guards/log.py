@@ -1,0 +1,122 @@
+"""Guards of both Kafka sessions."""
+
+from collections.abc import Sequence
+
+from tests.gates.mutations.mutation import Guard
+
+LOG: Sequence[Guard] = (
+    # So small that only these tests notice.
+    Guard(
+        "kafka-python: positions are read before the slot's transaction ended",
+        "log/kafka/kafka_python/session.py",
+        "        self._writer.settle()\n        return self._cluster.positions(",
+        "        return self._cluster.positions(",
+        "log/kafka/test_sessions.py::test_positions_are_read_once_what_is_open_under_the_slot_has_ended",
+    ),
+    Guard(
+        "librdkafka: positions are read before the slot's transaction ended",
+        "log/kafka/confluent/session.py",
+        "        self._writer.settle()\n        return self._cluster.positions(",
+        "        return self._cluster.positions(",
+        "log/kafka/test_sessions.py::test_positions_are_read_once_what_is_open_under_the_slot_has_ended",
+    ),
+    Guard(
+        "librdkafka: a step is committed with the membership of now",
+        "log/kafka/confluent/session.py",
+        "transaction.positions, self._member))",
+        "transaction.positions, self._consumer.consumer_group_metadata()))",
+        "log/kafka/test_sessions.py::test_a_step_is_committed_with_the_membership_of_its_own_generation",
+    ),
+    Guard(
+        "librdkafka: what is paused is delivered",
+        "log/kafka/confluent/session.py",
+        "            if at in self._next and at not in self._paused:\n                records.append(record_of",
+        "            if at in self._next:\n                records.append(record_of",
+        "log/kafka/test_sessions.py::test_librdkafka_may_deliver_what_is_paused_and_the_session_does_not",
+    ),
+    # Membership of the group, with each library.
+    Guard(
+        "kafka-python: an input delivers before it is placed",
+        "log/kafka/kafka_python/session.py",
+        "            self._consumer.pause(each)\n        self.assigned",
+        "        self.assigned",
+        "log/kafka/test_sessions.py::test_an_assignment_brings_no_records_and_waits_for_seek",
+    ),
+    Guard(
+        "kafka-python: a seek resumes what is paused",
+        "log/kafka/kafka_python/session.py",
+        "                    if each not in self._paused:\n                        self._consumer.resume(each)",
+        "                    self._consumer.resume(each)",
+        "log/kafka/test_sessions.py::test_a_place_that_is_sought_while_paused_is_kept_until_it_is_resumed",
+    ),
+    Guard(
+        "kafka-python: a pause outlives its generation",
+        "log/kafka/kafka_python/session.py",
+        "        self._paused.clear()\n",
+        "",
+        "log/kafka/test_sessions.py::test_a_new_generation_knows_of_no_pause",
+    ),
+    Guard(
+        "kafka-python: a step is checked against the generation that was polled",
+        "log/kafka/kafka_python/session.py",
+        "check_transaction(transaction, generation, self._assignments.count,",
+        "check_transaction(transaction, generation, self._generation,",
+        "log/kafka/test_sessions.py::test_kafka_python_refuses_a_step_as_soon_as_its_library_has_heard_of_another_assignment",
+    ),
+    Guard(
+        "kafka-python: what waits to be placed counts as drained",
+        "log/kafka/kafka_python/session.py",
+        "        self._held = set(self._owned)",
+        "        self._held = set()",
+        "log/kafka/test_sessions.py::test_markers_behind_the_last_record_are_passed",
+    ),
+    Guard(
+        "kafka-python: a join under way is begun again",
+        "log/kafka/kafka_python/session.py",
+        "            if self._consumer._coordinator.state is MemberState.STABLE:",
+        "            if True:",
+        "log/kafka/test_sessions.py::test_kafka_python_joins_again_after_a_refusal_unless_it_does_already",
+    ),
+    Guard(
+        "librdkafka: places outlive their generation",
+        "log/kafka/confluent/session.py",
+        "        self._next.clear()\n",
+        "",
+        "log/kafka/test_sessions.py::test_markers_behind_the_last_record_are_passed",
+    ),
+    Guard(
+        "librdkafka: an assignment is fetched before it is placed",
+        "log/kafka/confluent/session.py",
+        "        consumer.assign([])\n",
+        "",
+        "log/kafka/test_sessions.py::test_an_assignment_brings_no_records_and_waits_for_seek",
+    ),
+    Guard(
+        "librdkafka: what is placed again is no longer paused",
+        "log/kafka/confluent/session.py",
+        "        self._consumer.pause(self._fetched(self._paused))\n",
+        "",
+        "log/kafka/test_sessions.py::test_librdkafka_may_deliver_what_is_paused_and_the_session_does_not",
+    ),
+    Guard(
+        "librdkafka: an error ends nothing",
+        "log/kafka/confluent/session.py",
+        "        elif not error.retriable() and error.code() not in PASSING:",
+        "        elif False:",
+        "log/kafka/test_sessions.py::test_librdkafka_goes_on_by_itself_or_the_poll_fails",
+    ),
+    Guard(
+        "librdkafka: the zero byte after the metadata is not counted",
+        "log/kafka/confluent/session.py",
+        "METADATA_BYTES = 4_095",
+        "METADATA_BYTES = 4_096",
+        "log/kafka/test_sessions.py::test_more_metadata_than_the_broker_takes_is_not_sent",
+    ),
+    Guard(
+        "librdkafka: markers behind the last record are never passed",
+        "log/kafka/confluent/session.py",
+        "                self._next[at] = max(self._next[at], message.offset())",
+        "                pass",
+        "log/kafka/test_sessions.py::test_markers_behind_the_last_record_are_passed",
+    ),
+)
