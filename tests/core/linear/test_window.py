@@ -66,6 +66,16 @@ def test_between_the_window_less_a_block_and_the_window_count(size: int, updates
         assert (updates - counting) % block == 0, "whole blocks are left out"
 
 
+def test_one_update_too_many_leaves_a_whole_block_out() -> None:
+    """Of a window of 20 the blocks have two: 20 or 19 count from then on, in turn."""
+    one = learner(20, 1)
+    counting = []
+    for _ in range(24):
+        one.fold(0, (), True, 1, None)
+        counting += one.window.counting()
+    assert counting == [*range(1, 21), 19, 20, 19, 20]
+
+
 @few
 @given(st.lists(st.tuples(st.integers(0, 1), vectors, st.booleans()), max_size=90), st.integers(1, 45))
 def test_what_counts_is_what_a_naive_refold_of_the_last_blocks_gives(log: Any, size: int) -> None:

@@ -126,7 +126,7 @@ CORE: Sequence[Guard] = (
         "core/linear/window.py",
         "        return -(-max(0, self.folded[partition] - self.size) // self.block)",
         "        return max(0, self.folded[partition] - self.size) // self.block",
-        "core/linear/test_window.py::test_between_the_window_less_a_block_and_the_window_count",
+        "core/linear/test_window.py::test_one_update_too_many_leaves_a_whole_block_out",
     ),
     Guard(
         "a window keeps its oldest block",
@@ -147,7 +147,7 @@ CORE: Sequence[Guard] = (
         "core/linear/window.py",
         "        (self.folded,) = self._journal.take_back()",
         "        self._journal.take_back()",
-        "core/linear/test_window.py::test_a_rollback_restores_every_bit",
+        "core/linear/test_window.py::test_a_block_that_comes_back_is_added_up_in_its_place",
     ),
     # Outcomes in parts, and torn steps.
     Guard(
