@@ -397,7 +397,8 @@ def test_a_checkpoints_ledger_is_brought_to_where_the_log_is() -> None:
         log.commit(one.transaction, marker=True)
 
     read = log.read("predictions", 0, ends.predictions), log.read("outcomes", 0, ends.outcomes)
-    ledger = rebuild.rebuild(thaw(frozen, f.settings.labels), log.positions[0], ends, 1, *read)
+    limits = {1: f.settings.labels.remember}
+    ledger = rebuild.rebuild(thaw(frozen, f.settings.labels), log.positions[0], ends, limits, *read)
 
     assert ledger_of(ledger) == ledger_of(f.ledger)
     assert (list(ledger.waiting), list(ledger.parked)) == (["b", "f"], ["d", "g"])
