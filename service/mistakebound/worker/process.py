@@ -116,8 +116,8 @@ def work(
 
     `next_free`: if the address is busy, take the next free port; `serving` is called with the URL. `stepped`
     is called with the worker's state each time steps were committed and no other is under way. `check_labels`: first
-    look in the topics whether labels lie where their examples are. Raises what `Worker.run` raises, AddressError,
-    TlsError and CheckpointError.
+    look in the topics whether labels lie where their examples are. Raises what `Worker.run` raises, AddressError
+    and TlsError.
     """
     slot = settings.worker.slot or socket.getfqdn()
     classes = [spelled(value) for value in (settings.labels.positive, settings.labels.negative)]

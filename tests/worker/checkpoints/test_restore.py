@@ -279,6 +279,45 @@ def test_a_store_that_does_not_answer_stops_nothing(
     assert done.metric("mistakebound_checkpoint_pending_updates") == sum(done.held.state.model.updates)
 
 
+BROKEN = {
+    "a key without its secret": ("AWS_SECRET_ACCESS_KEY", None),
+    "a switch that is none": ("AWS_SKIP_SIGNATURE", "perhaps"),
+    "an endpoint that is none": ("AWS_ENDPOINT_URL", "nonsense"),
+    "an endpoint without a host": ("AWS_ENDPOINT_URL", "http://"),
+    "another's secret": ("AWS_SECRET_ACCESS_KEY", "wrong"),
+}
+
+
+@pytest.mark.parametrize("what", BROKEN)
+def test_a_store_that_is_wrongly_set_up_stops_nothing(
+    what: str, tmp_path: Path, object_store: ObjectStore, monkeypatch: pytest.MonkeyPatch, said: list[Any]
+) -> None:
+    """It is a lost shortcut, as a folder that cannot be written to: told in the log, by metrics, and by the check."""
+    for name, value in object_store.environment.items():
+        monkeypatch.setenv(name, value)
+    name, wrong = BROKEN[what]
+    monkeypatch.delenv(name) if wrong is None else monkeypatch.setenv(name, wrong)
+    url = f"s3://{BUCKET}/{uuid.uuid4().hex}"
+    settings = settings_at(tmp_path, url)
+    settings = altered(settings, checkpoint={"url": url, "timeout": 2, "every_updates": 1})
+    with opened(settings) as log:
+        log.append(stream(30))
+        done = Run(log, settings)
+        assert len(Recount(log, settings).predicted) == 30
+    assert {"checkpoints_unreadable", "checkpoint_failed"} <= set(events(said))
+    assert done.metric("mistakebound_checkpoint_read_failures_total") >= 1
+    assert done.metric('mistakebound_checkpoints_total{result="failure"}') >= 1
+    place = ("--set", f"checkpoint.url={url}", "--set", f"log.prefix={settings.log.prefix}")
+    needed = ("--set", "labels.max_delay=1000", "--set", "checkpoint.timeout=2")
+    checked = run("config", "check", "--online", *place, *needed, log=settings.log.url)
+    assert checked.exit_code == 4
+    assert f"cannot use {url}" in checked.output
+    monkeypatch.setenv(name, object_store.environment.get(name, "false"))
+    with opened(settings) as log:
+        log.append(stream(10, first=100))
+        assert Run(log, settings).metric('mistakebound_checkpoints_total{result="success"}') >= 1
+
+
 class Stuck:
     """A store whose puts wait until they are let go."""
 

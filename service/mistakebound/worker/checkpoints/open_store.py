@@ -6,8 +6,7 @@ from mistakebound.worker.checkpoints.store import CheckpointStore, place_of
 def open_store(url: str, timeout_s: float) -> CheckpointStore:
     """Nothing is asked of it yet. `timeout_s` bounds each call to an object store.
 
-    Raises ValueError as `place_of`, and CheckpointError where the environment's settings for the store are
-    wrong.
+    Raises ValueError as `place_of`.
     """
     place = place_of(url)
     if place.bucket is None:

@@ -20,6 +20,8 @@ from mistakebound.worker.checkpoints.store import SUFFIX, CheckpointError
 
 CONNECT_S = 5.0
 RETRIES = 2
+PANIC = "PanicException"
+"""What obstore raises, and declares nowhere, where an endpoint or a region makes no URL. It is no Exception."""
 MOST_CHARACTERS = 300
 """Of the library's message."""
 
@@ -30,23 +32,12 @@ class S3CheckpointStore:
     """A `CheckpointStore`. The bucket itself must exist."""
 
     def __init__(self, bucket: str, prefix: str, timeout_s: float) -> None:
-        """Nothing is asked of the store. Raises CheckpointError where the environment does not configure it."""
         self._bucket, self._prefix, self._timeout_s = bucket, prefix, timeout_s
-        try:
-            self._store = S3Store(
-                bucket,
-                client_options={
-                    "allow_http": _unencrypted(os.environ),
-                    "timeout": timedelta(seconds=timeout_s * 2 / 3),
-                    "connect_timeout": timedelta(seconds=min(CONNECT_S, timeout_s)),
-                },
-                retry_config={"max_retries": RETRIES, "retry_timeout": timedelta(seconds=timeout_s / 3)},
-            )
-        except (BaseError, ValueError) as error:
-            raise self._unusable(_first_line(error)) from None
+        self._made: S3Store | None = None
 
     def prepare(self) -> None:
-        """Nothing: the store may be away when the work begins, and the first call that needs it finds out."""
+        """Only see that the environment configures a store: it may be away, and the first call that needs it finds out."""
+        self._store()
 
     def probe(self) -> None:
         name = f".{uuid.uuid4().hex}.tmp"
@@ -54,14 +45,14 @@ class S3CheckpointStore:
         self.delete(name)
 
     def names(self) -> list[str]:
-        found = self._ask(lambda: obstore.list_with_delimiter(self._store, self._prefix or None))
+        found = self._ask(lambda: obstore.list_with_delimiter(self._store(), self._prefix or None))
         names = [each["path"].rpartition("/")[2] for each in found["objects"]]
         return sorted(name for name in names if name.endswith(SUFFIX))
 
     def beginning(self, name: str, length: int) -> bytes:
         def get() -> bytes:
             try:
-                return bytes(obstore.get_range(self._store, self._key(name), start=0, length=length))
+                return bytes(obstore.get_range(self._store(), self._key(name), start=0, length=length))
             except GenericError as error:
                 if "416" in str(error):  # an empty object has no first byte
                     return b""
@@ -71,28 +62,48 @@ class S3CheckpointStore:
 
     def read(self, name: str) -> tuple[bytes, float]:
         def get() -> tuple[bytes, float]:
-            result = obstore.get(self._store, self._key(name))
+            result = obstore.get(self._store(), self._key(name))
             return bytes(result.bytes()), result.meta["last_modified"].timestamp()
 
         return self._ask(get)
 
     def size(self, name: str) -> int:
-        return self._ask(lambda: obstore.head(self._store, self._key(name)))["size"]
+        return self._ask(lambda: obstore.head(self._store(), self._key(name)))["size"]
 
     def create(self, name: str, head: bytes, payload: bytes) -> None:
-        self._ask(lambda: obstore.put(self._store, self._key(name), head + payload, mode="create"))
+        self._ask(lambda: obstore.put(self._store(), self._key(name), head + payload, mode="create"))
 
     def delete(self, name: str) -> None:
-        self._ask(lambda: obstore.delete(self._store, self._key(name)))
+        self._ask(lambda: obstore.delete(self._store(), self._key(name)))
 
     def rename(self, name: str, to: str) -> None:
-        self._ask(lambda: obstore.rename(self._store, self._key(name), self._key(to)))
+        self._ask(lambda: obstore.rename(self._store(), self._key(name), self._key(to)))
 
     def sweep(self) -> None:
         """Nothing: a put that was cut off leaves nothing behind."""
 
     def where(self, name: str = "") -> str:
         return f"s3://{self._bucket}/{self._key(name)}"
+
+    def _store(self) -> S3Store:
+        """Made when it is first needed: a set-up that is wrong is told then, as a store that is away."""
+        if self._made is None:
+            try:
+                self._made = S3Store(
+                    self._bucket,
+                    client_options={
+                        "allow_http": _unencrypted(os.environ),
+                        "timeout": timedelta(seconds=self._timeout_s * 2 / 3),
+                        "connect_timeout": timedelta(seconds=min(CONNECT_S, self._timeout_s)),
+                    },
+                    retry_config={
+                        "max_retries": RETRIES,
+                        "retry_timeout": timedelta(seconds=self._timeout_s / 3),
+                    },
+                )
+            except (BaseError, ValueError) as error:
+                raise self._unusable(_first_line(error)) from None
+        return self._made
 
     def _key(self, name: str) -> str:
         return f"{self._prefix}/{name}" if self._prefix else name
@@ -105,6 +116,10 @@ class S3CheckpointStore:
         except AlreadyExistsError as error:
             raise FileExistsError(_first_line(error)) from None
         except BaseError as error:
+            raise self._unusable(_first_line(error)) from None
+        except BaseException as error:
+            if type(error).__name__ != PANIC:
+                raise
             raise self._unusable(_first_line(error)) from None
 
     def _unusable(self, reason: str) -> CheckpointError:
@@ -122,6 +137,6 @@ def _unencrypted(environment: Mapping[str, str]) -> bool:
     )
 
 
-def _first_line(error: Exception) -> str:
+def _first_line(error: BaseException) -> str:
     """The first line of what the library says. The rest repeats it for programmers, or is the store's page."""
     return str(error).split("\n", 1)[0].split(": <", 1)[0][:MOST_CHARACTERS].rstrip()

@@ -38,11 +38,8 @@ class CheckpointSchedule:
     """
 
     def __init__(self, log: Log, settings: Settings, slot: str, metrics: Metrics) -> None:
-        """Raises CheckpointError where the environment's settings for a store are wrong.
-
-        A store that cannot be used now is the same at the start as at work: a restart must not turn a lost shortcut
-        into an outage.
-        """
+        """A store that cannot be used now, or is not set up, is the same at the start as at work: a restart must not turn
+        a lost shortcut into an outage."""
         self._settings, self._metrics, self._log = settings, metrics, log
         self._catalog: Catalog | None = None
         self._writing: Future[Written] | None = None
