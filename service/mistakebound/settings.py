@@ -172,6 +172,14 @@ class FeatureSettings(Section):
         default_factory=dict,
         description="feature to `[centre, width]`: x becomes (x - centre)/width, before normalising; an absent feature stays absent, BIAS is not scaled; `mistakebound replay FILE --fit-scale` prints it",
     )
+    cross: Pointer | None = Field(
+        None,
+        description="JSON pointer to the tenant in examples: each feature, BIAS included, is learned as `tenant|name`, so that each tenant has a model of its own; default one model for all",
+    )
+    cross_shared: bool | None = Field(
+        None,
+        description="with `cross`: learn each feature as itself, too, for tenants that nobody has seen; default false",
+    )
 
     @field_validator("scale")
     @classmethod
@@ -179,6 +187,12 @@ class FeatureSettings(Section):
         if "BIAS" in scale:
             raise ValueError("BIAS is constant and is not scaled")
         return scale
+
+    @field_validator("cross_shared")
+    @classmethod
+    def _said_or_not(cls, shared: bool | None) -> bool | None:
+        """An epoch that was begun before there was one holds none, which is no."""
+        return shared or None
 
 
 class LabelSettings(Section):

@@ -11,19 +11,26 @@ from tests.commands.support.command_line import ENVIRON, start
 from tests.deploy.support.pages import DEPLOY, fenced, section
 from tests.deploy.support.worked import PATIENCE_S, alike, output
 
-STORIES = ("Fraud", "Spam", "Churn")
+STORIES = (
+    ("stories.md", "Fraud"),
+    ("stories.md", "Spam"),
+    ("stories.md", "Churn"),
+    ("tenants.md", "An example"),
+)
 RUN = "mistakebound run\n"
 STATUS = "mistakebound status\n"
 
 pytestmark = pytest.mark.long
 
 
-@pytest.mark.parametrize("story", STORIES)
-def test_a_story_prints_what_it_says(story: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(("page", "story"), STORIES)
+def test_a_story_prints_what_it_says(
+    page: str, story: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A block of commands, and below it what these print; `run` goes on beside the rest, until SIGTERM."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setitem(ENVIRON, "MISTAKEBOUND_HTTP__ADDRESS", "127.0.0.1:0")
-    told = fenced(section(DEPLOY / "stories.md", story))
+    told = fenced(section(DEPLOY / page, story))
     workers: list[subprocess.Popen[bytes]] = []
     try:
         for (language, block), (below, printed) in zip(told, [*told[1:], ("", "")], strict=True):

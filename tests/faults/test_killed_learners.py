@@ -38,7 +38,10 @@ def flags(settings: Mapping[str, Mapping[str, Any]]) -> Iterator[str]:
 
 def rows_of(case: Case) -> list[Row]:
     random = Random(8)
-    return [Row(f"i{number}", *case.row(random, noise=0.1)) for number in range(EXAMPLES)]
+    return [
+        Row(f"i{number}", *case.row(random, noise=0.1), tenant=case.tenant(random))
+        for number in range(EXAMPLES)
+    ]
 
 
 def killed_within(place: Deployment, child: Child, more: int) -> None:

@@ -100,10 +100,10 @@ def inputs(random: Random) -> None:
 def _message(random: Random, case: Any, topic: Topic, name: str, pointed: bool) -> bytes:
     features, label = case.features(random), random.choice(case.labels)
     if pointed:
-        return encode({"meta": {"id": name}, "rows": [features, [label]]})
+        return encode({"meta": {"id": name}, "rows": [features, [label]], **case.whose(random)})
     if topic == "examples":
-        return encode({"id": name, "features": features})
-    message = {"id": name, "label": label}
+        return encode({"id": name, "features": features, **case.whose(random)})
+    message = {"id": name, "label": label, **case.whose(random)}
     if random.random() < 0.2:  # it brings the example along, in case that came too early
         message |= {"features": features, "prediction": random.choice(case.labels)}
     return encode(message)

@@ -17,7 +17,7 @@ DELAY = 5
 
 def rows_of(case: Case) -> list[Row]:
     random = Random(2)
-    return [Row(f"i{number}", *case.row(random)) for number in range(EXAMPLES)]
+    return [Row(f"i{number}", *case.row(random), tenant=case.tenant(random)) for number in range(EXAMPLES)]
 
 
 def settings_of(case: Case) -> Settings:

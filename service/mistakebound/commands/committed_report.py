@@ -10,7 +10,7 @@ from typing import NamedTuple, TypeVar
 
 from mistakebound.core.messages.inputs import declared
 from mistakebound.core.messages.schema import Epoch, Outcomes, Update, read_outcomes, read_update
-from mistakebound.core.messages.tallies import Tally, zero
+from mistakebound.core.messages.tallies import Tallies, Tally, zero
 from mistakebound.core.model.fold import Fold
 from mistakebound.core.records import INPUTS, Topic
 from mistakebound.core.reporting.report import ModelSummary, PartitionCounts, Report, report, summary
@@ -36,8 +36,12 @@ class Done(NamedTuple):
 
     offset: int
     epoch: int
-    life: Tally
-    of_epoch: Tally
+    tallies: Tallies
+
+    @property
+    def of_epoch(self) -> Tally:
+        """The counts of its epoch."""
+        return self.tallies.epoch
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +87,7 @@ def read_cut(log: Log) -> Cut:
 
 def _done(offset: int, outcomes: Outcomes) -> Done | None:
     tallies = outcomes.tallies
-    return None if tallies is None else Done(offset, outcomes.model.epoch, tallies.life, tallies.epoch)
+    return None if tallies is None else Done(offset, outcomes.model.epoch, tallies)
 
 
 def read_report(log: Log, settings: Settings, *, fold: bool) -> Report:
@@ -128,8 +132,10 @@ def _section(kind: type[S], epoch: Epoch, name: str) -> S:
 def _counts(cut: Cut) -> list[PartitionCounts]:
     found = []
     for done, of_epoch in zip(cut.done, cut.of_epoch(), strict=True):
-        life = zero() if done is None else done.life
-        found.append(PartitionCounts(life, _undecided(life.examples), _undecided(life.labels), of_epoch))
+        tallies = Tallies(zero(), zero()) if done is None else done.tallies
+        life = tallies.life
+        waiting, parked = _undecided(life.examples), _undecided(life.labels)
+        found.append(PartitionCounts(life, waiting, parked, of_epoch, tallies))
     return found
 
 

@@ -3,14 +3,16 @@
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 
+from mistakebound.commands.errors import CommandError
 from mistakebound.commands.input_files import Form, InputFile, choose_form
 from mistakebound.commands.labelled_files.columns import Columns
 from mistakebound.commands.labelled_files.labelled_file import LabelledFile
 from mistakebound.commands.recordings import RecordingFile
+from mistakebound.core.messages.inputs import pointer_keys
 from mistakebound.core.replay.applied import AppliedRows
 from mistakebound.core.replay.plan import carry_out, planned
 from mistakebound.core.replay.recorded import Recorded
-from mistakebound.core.replay.replay import Row
+from mistakebound.core.replay.replay import Row, tenants_own_place
 from mistakebound.core.step.step import Step
 from mistakebound.settings import FeatureSettings, LearnerSettings, Settings
 
@@ -23,7 +25,8 @@ def read_as(file: InputFile, form: Form | None, columns: Columns, settings: Sett
     if found == "recording":
         columns.must_fit(found)
         return RecordingFile(file, settings)
-    return LabelledFile(file, found, settings.labels, columns)
+    columns.must_fit(found)
+    return LabelledFile(file, found, settings.labels, _with_tenants(columns, found, settings))
 
 
 def labelled_rows(data: Data, settings: Settings, taken: Callable[[Step], None]) -> Iterable[Row]:
@@ -49,3 +52,16 @@ def labelled_rows(data: Data, settings: Settings, taken: Callable[[Step], None])
         plan = replace(plan, settings=plain)
     carry_out(recorded, plan, taken=see)
     return rows.rows
+
+
+def _with_tenants(columns: Columns, form: Form, settings: Settings) -> Columns:
+    """The columns, with the tenant's where `features.cross` asks for one. Raises CommandError."""
+    place = tenants_own_place(settings)
+    if place is None:
+        if columns.tenant is None:
+            return columns
+        where = "unset" if settings.features.cross is None else "one of the features"
+        raise CommandError(f"--tenant: features.cross is {where}, so no column is the tenant; leave it out")
+    if form == "svmlight":
+        raise CommandError("features.cross: an svmlight line names no tenant; write CSV or JSON Lines")
+    return columns if columns.tenant is not None else replace(columns, tenant=pointer_keys(place)[-1])

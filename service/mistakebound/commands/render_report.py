@@ -1,8 +1,10 @@
 """A report for people."""
 
+import json
 from collections.abc import Iterator, Mapping
 
 from mistakebound.commands.output import render_rate, render_table
+from mistakebound.core.messages.tenants import TenantCounts
 from mistakebound.core.reporting.measures import Confused, ConfusionReport
 from mistakebound.core.reporting.report import AskedLabels, Rejected, Report
 from mistakebound.core.theorems.changes import ProvedChanges
@@ -32,6 +34,7 @@ def render_report(report: Report, *, brief: bool = False) -> str:
         *(() if report.asked is None else _asked_rows(report.asked)),
         ("updates", f"{report.updates} (epoch {model.epoch}, by partition: {by_partition})"),
     ]
+    rows += [("tenant" if n == 0 else "", _render_tenant(one)) for n, one in enumerate(report.tenants)]
     if model.window is not None:
         of = f"the last {model.window} updates of each partition count"
         now = "" if model.counting is None else f"; now {', '.join(map(str, model.counting))}"
@@ -97,6 +100,13 @@ def _name(name: str | None) -> str:
 
 def _times(one: Confused) -> str:
     return str(one.at_least) if one.at_least == one.at_most else f"{one.at_least} to {one.at_most}"
+
+
+def _render_tenant(one: TenantCounts) -> str:
+    name = "all others" if one.tenant is None else json.dumps(one.tenant, ensure_ascii=False)
+    counts = f"{one.mistakes} of {one.labelled} labelled, rate {render_rate(one.mistake_rate)}"
+    more = "" if one.complete or one.tenant is None else "; more of it is among all others"
+    return f"{name}: {counts}; {one.examples} examples, {one.updates} updates{more}"
 
 
 def _render_all_rejected(report: Report) -> list[str]:

@@ -11,6 +11,7 @@ from mistakebound.commands.labelled_files.columns import (
     IdColumn,
     IgnoredColumns,
     LabelColumn,
+    TenantColumn,
     given_columns,
 )
 from mistakebound.commands.options import Config, DryRun, Json, LogUrl, Sets, WaitS, open_log, read_settings
@@ -25,6 +26,7 @@ def seed(
     features: FeatureColumns = None,
     ignore: IgnoredColumns = None,
     delimiter: Delimiter = None,
+    tenant: TenantColumn = None,
     max_invalid: MaxInvalid = None,
     dry_run: DryRun = False,
     wait: WaitS = 60.0,
@@ -54,7 +56,7 @@ def seed(
 
     settings = read_settings(config, sets, log)
     require_for_run(settings)
-    columns = given_columns(label, record_id, features, ignore, delimiter)
+    columns = given_columns(label, record_id, features, ignore, delimiter, tenant)
     of_recording = Rejections()
     with open_input_file(file) as opened, open_log(settings) as reached:
         data = read_as(opened, form, columns, settings)

@@ -34,6 +34,7 @@ _MISSING_DELAY = Problem(
 def inconsistencies(settings: Settings) -> Iterator[Problem]:
     """Every problem that is more than a value of the wrong type; where values came from is not known here."""
     yield from _labels(settings.labels)
+    yield from _cross(settings)
     yield from _learner(settings, settings.log.partitions)
     if (url := settings.log.url) and (problem := _log_url(url)) is not None:
         yield problem
@@ -85,6 +86,19 @@ def _labels(labels: LabelSettings) -> Iterator[Problem]:
     elif positive == negative:
         wrong, remedy = "labels.negative is the same value", "Set two different values"
         yield Problem("labels.positive", wrong, remedy, positive)
+
+
+def _cross(settings: Settings) -> Iterator[Problem]:
+    cross, messages = settings.features.cross, settings.messages
+    if cross is None and settings.features.cross_shared:
+        wrong, remedy = "features.cross is not set", "Set it to where the tenant is, or leave both out"
+        yield Problem("features.cross_shared", wrong, remedy, True)
+    if cross == messages.id:
+        wrong, remedy = "is messages.id, and an id is of one example", "Point at what names the tenant"
+        yield Problem("features.cross", wrong, remedy, cross)
+    if cross == messages.features:
+        wrong, remedy = "is messages.features, all features", f"Point at one, such as {cross}/tenant"
+        yield Problem("features.cross", wrong, remedy, cross)
 
 
 def cautions(settings: Settings) -> list[Problem]:

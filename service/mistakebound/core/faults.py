@@ -31,6 +31,8 @@ REASONS = (
     "bad-prediction",
     "oversize",
     "bad-header",
+    "missing-tenant",
+    "bad-tenant",
     "not-boolean",
     "unknown-variable",
     "deleted",

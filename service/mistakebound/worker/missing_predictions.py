@@ -98,8 +98,8 @@ def predict_again(
     for gap in gaps:
         for record in _unseen(log, partition, gap):
             try:
-                record_id, raw = model.reader.example(record)
-                score = model.score(model.features(raw))
+                record_id, raw, tenant = model.reader.example(record)
+                score = model.score(model.features(raw, tenant))
             except BadRecord:  # taken by the rules of an older epoch
                 continue
             decision = gap.resolved.get(record.offset)
@@ -117,6 +117,7 @@ def predict_again(
                 source=record.offset,
                 at=ledger.stream_time,
                 model=model.version(),
+                tenant=UNSET if tenant is None else tenant,
                 again=True,
             )
             if asks is not None and prediction.score is not UNSET:
@@ -126,7 +127,7 @@ def predict_again(
                 waiting.append(
                     Waiting(
                         record_id, record.offset, ledger.stream_time, predicted, model.epoch, raw,
-                        point.predictions, point.outcomes, model.folded(), Beside.of(prediction),
+                        point.predictions, point.outcomes, model.folded(), Beside.of(prediction), tenant,
                     )
                 )  # fmt: skip
     waiting.sort(key=lambda entry: entry.source)

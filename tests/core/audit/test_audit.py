@@ -86,12 +86,15 @@ class Made:
                 return case.row(random)
             return {"a": random.uniform(-1, 1), "b": random.uniform(-1, 1)}, random.random() < 0.5
 
-        rows = [row() for _ in range(120)]
+        def whose() -> dict[str, Any]:
+            return {} if case is None else case.whose(random)
+
+        rows = [(*row(), whose()) for _ in range(120)]
         portion: list[Record] = []
         for number in range(len(rows) + 9):
             now, p = 1_000 + 5 * number, number % self.partitions
             if number < len(rows):
-                content = encode({"id": f"i{number}", "features": rows[number][0]})
+                content = encode({"id": f"i{number}", "features": rows[number][0], **rows[number][2]})
                 portion.append(self.feeder.record("examples", now, content, partition=p))
             late = number - 8
             if late >= 0 and late % 7:  # some labels never come
@@ -106,7 +109,7 @@ class Made:
                 0 <= gone < 90 and gone % 7 == 0
             ):  # those that did not come, and some of nobody, with their content
                 p = gone % self.partitions
-                content = {"features": rows[gone][0], "prediction": rows[gone - 1][1]}
+                content = {"features": rows[gone][0], "prediction": rows[gone - 1][1], **rows[gone][2]}
                 for name in (f"i{gone}", f"u{gone}"):
                     value = encode({"id": name, "label": rows[gone][1], **content})
                     portion.append(self.feeder.record("labels", now, value, partition=p))

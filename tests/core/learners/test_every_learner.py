@@ -45,7 +45,7 @@ def said(learner: Learner, probes: Iterable[Any] = ((("a", 1.0), ("b", 1.0)), ((
 def rows(case: Case, count: int = 60, seed: int = 1) -> list[Row]:
     """Labelled examples that suit the learner."""
     random = Random(seed)
-    return [Row(f"i{number}", *case.row(random)) for number in range(count)]
+    return [Row(f"i{number}", *case.row(random), tenant=case.tenant(random)) for number in range(count)]
 
 
 @EVERY_CASE
@@ -259,7 +259,7 @@ def test_the_fold_of_the_log_is_the_workers_own_model(case: Case, wished: int) -
     for number, row in enumerate(rows(case)):
         p = number % partitions
         fed = feeder.feed(
-            feeder.example(row.id, 2 * number, row.features, partition=p),
+            feeder.example(row.id, 2 * number, row.features, tenant=row.tenant, partition=p),
             feeder.label(row.id, 2 * number + 1, row.label, partition=p),
         )
         assert not fed.dead_letters
@@ -287,7 +287,7 @@ def test_a_checkpoint_holds_the_whole_model(case: Case) -> None:
     fold.restore(held, [0] * partitions)
     for row in rest:
         raw = encode(row.features)
-        x = fold.model.features(raw)
+        x = fold.model.features(raw, None if row.tenant is None else str(row.tenant))
         assert bits(fold.model.score(x)) == bits(state.model.score(x))
         assert fold.model.decide(x, row.label) == state.model.decide(x, row.label)
     assert fold.model.digest() == state.model.digest()
@@ -324,7 +324,9 @@ def test_the_same_rows_give_the_same_report(case: Case, delay: int) -> None:
 def test_it_learns(case: Case) -> None:
     """On labels that follow a rule of its own kind it ends up wrong less often than chance."""
     random = Random(4)
-    long = [Row(str(number), *case.row(random, noise=0.0)) for number in range(400)]
+    long = [
+        Row(str(number), *case.row(random, noise=0.0), tenant=case.tenant(random)) for number in range(400)
+    ]
     early, whole = (
         report_of(replay_rows(part, case.settings, case.partitions(2))).mistakes
         for part in (long[:200], long)

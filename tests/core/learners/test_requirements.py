@@ -9,6 +9,8 @@ from mistakebound.core.learners.requirements import unmet
 from mistakebound.settings import Settings
 from tests.core.support.every_kind import BOOLEAN, OPEN, THREE, UNIT
 
+CROSS = {"cross": "/tenant"}
+
 
 def refused(
     learner: dict[str, Any], partitions: int | None = None, **sections: Any
@@ -37,6 +39,18 @@ def refused(
         ({"kind": "halving", "variables": 3}, {"features": BOOLEAN}, "learner.concepts"),
         ({"kind": "halving", "variables": 3, "concepts": "all"}, {"features": BOOLEAN}, "learner.concepts"),
         ({"kind": "con", "variables": 3, "concepts": "table:01"}, {"features": BOOLEAN}, "learner.concepts"),
+        ({"kind": "kernel-perceptron"}, {"features": CROSS}, "features.cross"),
+        (
+            {"kind": "normalized-margin-perceptron", "gamma": 0.1},
+            {"features": {**UNIT, **CROSS}},
+            "features.cross",
+        ),
+        ({"kind": "elimination"}, {"features": {**BOOLEAN, **CROSS}}, "features.cross"),
+        (
+            {"kind": "littlestone-winnow", "threshold": 2.0, "variables": 4},
+            {"features": {**BOOLEAN, **CROSS}},
+            "learner.variables",
+        ),
         ({"kind": "winnow"}, {"labels": THREE}, "labels.classes"),
         ({"kind": "voted-perceptron"}, {"labels": OPEN}, "labels.classes"),
     ],

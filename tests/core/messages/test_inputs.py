@@ -26,7 +26,7 @@ def record(value: bytes | None, key: bytes | None = None, topic: Topic = "exampl
 def example_of(
     value: Any, key: bytes | None = None, messages: dict[str, str] | None = None
 ) -> tuple[str, Any]:
-    record_id, raw = reader(messages).example(record(json.dumps(value).encode(), key))
+    record_id, raw, _ = reader(messages).example(record(json.dumps(value).encode(), key))
     return record_id, json.loads(raw)
 
 
@@ -290,4 +290,4 @@ def test_features_are_copied_as_they_were_written(record_id: str, features: Any)
         assert fault.reason == "not-json"
         assert "NaN" in text or "Infinity" in text or "\\ud" in text
     else:
-        assert got == (record_id, text.encode())
+        assert got == (record_id, text.encode(), None)

@@ -90,7 +90,7 @@ def _contents(lists: Lists, topic: Any, partition: int) -> list[Any]:
 def test_the_fleets_do_what_fleets_do() -> None:
     """Several workers step at versions of which none is the newer one; workers die, partitions move."""
     seen: Counter[str] = Counter()
-    for seed in range(40):
+    for seed in range(60):
         fleet = worked(seed)
         seen["deaths"] += fleet.deaths
         seen["moves"] += fleet.moves
@@ -109,7 +109,7 @@ def test_the_fleets_do_what_fleets_do() -> None:
             replace(replayed(fleet.recording(), fleet.partitions, afresh=True)[1], afresh=None)
             != fleet.live()
         )
-    assert min(seen[what] for what in ("deaths", "moves", "side by side", "differs afresh")) >= 5, seen
+    assert min(seen[what] for what in ("deaths", "moves", "side by side", "differs afresh")) >= 3, seen
 
 
 # --- parts of a recording -----------------------------------------------------------------------------------

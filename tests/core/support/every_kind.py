@@ -18,6 +18,8 @@ REALS = (1.0, -2.5, 0.1, 3.0, 0.0)
 BOOLEAN = {"bias": False}
 UNIT = {"normalize": "unit"}
 
+TENANTS = ("acme", "a|b", 7)
+
 Raw = dict[str, float]
 
 
@@ -53,6 +55,14 @@ class Case:
         """One example as JSON values, some features left out."""
         values: tuple[float, ...] = (0, 1) if KINDS[self.kind].boolean else REALS
         return {name: random.choice(values) for name in VARIABLES if random.random() < 0.8}
+
+    def tenant(self, random: Random) -> Any:
+        """Whose an example is, where the settings ask for that; else None."""
+        return random.choice(TENANTS) if self.settings.features.cross else None
+
+    def whose(self, random: Random) -> dict[str, Any]:
+        """What an example's message has beside id and features."""
+        return {"tenant": self.tenant(random)} if self.settings.features.cross else {}
 
     def row(self, random: Random, noise: float = 0.05) -> tuple[Raw, LabelValue]:
         """An example and its label, which is wrong now and then."""
@@ -126,6 +136,8 @@ _CHOSEN: Mapping[str, Case] = {
     "averaged perceptron": _case("averaged-perceptron"),
     "averaged perceptron, three classes": _case("averaged-perceptron", _best, labels=THREE),
     "averaged perceptron, open classes": _case("averaged-perceptron", _best, labels=OPEN),
+    "perceptron, tenants": _case("perceptron", features={"cross": "/tenant", "cross_shared": True}),
+    "averaged perceptron, tenants": _case("averaged-perceptron", features={"cross": "/tenant", **UNIT}),
     "perceptron, window": _case("perceptron", window=3),
     "perceptron, open classes, window": _case("perceptron", _best, labels=OPEN, window=2),
     "averaged perceptron, window": _case("averaged-perceptron", window=2),
@@ -190,7 +202,7 @@ MORE = (
 """Forms whose state has another shape."""
 
 
-QUICK = (*FORMS.values(), "perceptron, open classes")
+QUICK = (*FORMS.values(), "perceptron, open classes", "perceptron, tenants")
 
 
 def parameters(names: Iterable[str]) -> list[Any]:

@@ -88,10 +88,18 @@ class Feeder:
         return self.state.ledgers[0]
 
     def example(
-        self, record_id: Any, at: int, features: Any = None, *, partition: int = 0, **record: Any
+        self,
+        record_id: Any,
+        at: int,
+        features: Any = None,
+        *,
+        tenant: Any = None,
+        partition: int = 0,
+        **record: Any,
     ) -> Record:
         """An example record at its offset; features default to {"a": 1}."""
         value = {"id": record_id, "features": {"a": 1} if features is None else features}
+        value |= {} if tenant is None else {"tenant": tenant}
         return self.record("examples", at, json.dumps(value).encode(), partition=partition, **record)
 
     def label(

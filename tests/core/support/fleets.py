@@ -174,7 +174,7 @@ def _busy_inputs(random: Random, case: Case, partitions: int) -> dict[TopicParti
         labels: list[Record] = []
         for number in range(random.randrange(10, 60)):
             x, label = case.row(random, noise=0.3)
-            content = encode({"id": f"i{number}", "features": x})
+            content = encode({"id": f"i{number}", "features": x, **case.whose(random)})
             examples.append(Record("examples", p, number, 3 * number, b"key", content))
             if random.random() < 0.9:
                 said = encode({"id": f"i{number}", "label": label})

@@ -108,7 +108,9 @@ def random_value(random: Random, case: Case, topic: str, ids: int) -> bytes | No
         spellings = (1, 0) if True in case.labels else case.labels
         label = {"id": name, "label": random.choice((*case.labels, *spellings, 2.5))}
         return encode(label | random_content(random, case))
-    return encode({"id": name, "features": case.features(random)})
+    if chance > 0.97 and case.settings.features.cross:
+        return encode({"id": name, "features": {}, "tenant": random.choice((None, "", 1.5, "x" * 129))})
+    return encode({"id": name, "features": case.features(random), **case.whose(random)})
 
 
 def random_content(random: Random, case: Case) -> dict[str, Any]:
@@ -116,6 +118,7 @@ def random_content(random: Random, case: Case) -> dict[str, Any]:
     if random.random() < 0.6:
         return {}
     content = {"features": case.features(random), "prediction": random.choice(case.labels)}
+    content |= case.whose(random)
     chance = random.random()
     if chance < 0.1:
         del content[random.choice(("features", "prediction"))]
@@ -138,7 +141,7 @@ def bits(value: Any) -> Any:
 def ledger_of(ledger: Ledger) -> dict[str, Any]:
     """All that a ledger holds, in its order, apart from the floors."""
     return {
-        "waiting": [astuple(entry)[:6] for entry in ledger.waiting.values()],
+        "waiting": [(*astuple(entry)[:6], entry.tenant) for entry in ledger.waiting.values()],
         "parked": [(*astuple(entry)[:4], entry.carried) for entry in ledger.parked.values()],
         "remembered": [astuple(entry)[:2] for entry in ledger.remembered.values()],
         "keys": (list(ledger.waiting), list(ledger.parked), list(ledger.remembered)),

@@ -128,7 +128,7 @@ def test_history_begins_with_the_process_and_the_counts_do_not() -> None:
 def test_every_learner_has_a_page(case: Case) -> None:
     """A bound or the reason why there is none, something by name, and mistakes with or without contributions."""
     random = Random(3)
-    rows = [Row(str(number), *case.row(random)) for number in range(40)]
+    rows = [Row(str(number), *case.row(random), tenant=case.tenant(random)) for number in range(40)]
     before, after = told_of(case.settings, []), told_of(case.settings, rows)
 
     for told in (before, after):

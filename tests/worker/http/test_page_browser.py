@@ -231,6 +231,19 @@ def test_other_learners_have_a_whole_page(browser: Browser, name: str, sections:
         photograph(browser, name)
 
 
+def test_tenants_are_shown_where_each_has_a_model(browser: Browser) -> None:
+    """Most examples first, whatever they are called; where there are none, nothing is said of them."""
+    with served(1, features={"cross": "/features/shop"}) as worker:
+        visit(browser, worker.url)
+        assert browser.ask("document.getElementById('tenants-section').hidden") is True
+        worker.rows([{"shop": "books"}, {"shop": MARKUP}, {"shop": "books"}], [True, False, None])
+        worker.labelled(2)
+        browser.wait("!document.getElementById('tenants-section').hidden")
+        assert texts(browser, "#tenants th") == ["books", MARKUP]
+        assert texts(browser, "#tenants td:last-child") == ["1 of 1, 100.0 %", "0 of 1, 0.0 %"]
+        assert title(browser) != "taken"
+
+
 def test_an_idle_stream_shows_the_age_of_what_waits_by_both_clocks(browser: Browser) -> None:
     """Record time stands still while the clock goes on: 1 s of 1,000 s by the one, 22 min by the other."""
     with served(learner={"kind": "perceptron"}) as worker:

@@ -10,6 +10,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from mistakebound.core.faults import REASONS
 from mistakebound.core.messages.asking import Asked
 from mistakebound.core.messages.labels import spelled
+from mistakebound.core.messages.tenants import TenantCounts
 from mistakebound.core.step.facts import ConfusionTotals, PartitionTotals, StepFacts
 from mistakebound.core.theorems.claims import Bound
 from mistakebound.worker.events import (
@@ -73,6 +74,8 @@ TYPES = {
     "partition_class_labelled": "gauge",
     "partition_class_predicted": "gauge",
     "partition_class_correct": "gauge",
+    "tenant_labelled": "gauge",
+    "tenant_mistakes": "gauge",
     "misplaced_labels": "gauge",
     "waiting_limit": "gauge",
     "parked_limit": "gauge",
@@ -340,6 +343,43 @@ def test_nothing_is_said_of_the_oldest_when_nothing_waits() -> None:
     )
     metrics.observe(committed(totals={0: nobody_waits}))
     assert ("pending_oldest_timestamp_seconds", ("0",)) not in samples(metrics)
+
+
+def of_tenants(*tenants: tuple[str | None, int, int]) -> PartitionTotals:
+    """(tenant, labelled, mistakes) each."""
+    counts = [TenantCounts(name, 9, labelled, wrong, None, 0, True) for name, labelled, wrong in tenants]
+    return replace(TOTALS, tenants=counts)
+
+
+def tenants_seen(metrics: Metrics) -> dict[tuple[str, ...], tuple[float, float]]:
+    """(partition, tenant) -> labelled and mistakes."""
+    seen = samples(metrics)
+    return {
+        labels: (value, seen["tenant_mistakes", labels])
+        for (name, labels), value in seen.items()
+        if name == "tenant_labelled"
+    }
+
+
+def test_the_largest_tenants_have_series_of_their_own() -> None:
+    """One that is no longer among them has none, and its counts are with the others; so has none of a partition that
+    moved away."""
+    metrics = binary()
+    metrics.observe(committed(totals={0: of_tenants(("acme", 4, 1), ("zeta", 3, 2), (None, 7, 5))}))
+    metrics.observe(committed(totals={1: of_tenants(("acme", 1, 0))}))
+    assert tenants_seen(metrics) == {
+        ("0", "acme"): (4, 1), ("0", "zeta"): (3, 2), ("0", "other"): (7, 5), ("1", "acme"): (1, 0),
+    }  # fmt: skip
+    metrics.observe(committed(totals={0: of_tenants(("acme", 5, 1), ("new", 9, 9), (None, 10, 7))}))
+    metrics.observe(Revoked([1]))
+    assert tenants_seen(metrics) == {("0", "acme"): (5, 1), ("0", "new"): (9, 9), ("0", "other"): (10, 7)}
+
+
+def test_a_tenant_that_is_called_other_is_counted_with_the_others() -> None:
+    """A label value can mean one thing only."""
+    metrics = binary()
+    metrics.observe(committed(totals={0: of_tenants(("other", 4, 1), (None, 7, 5))}))
+    assert tenants_seen(metrics) == {("0", "other"): (11, 6)}
 
 
 def test_a_revoked_partition_leaves_no_series() -> None:

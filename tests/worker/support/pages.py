@@ -5,6 +5,7 @@ from dataclasses import replace
 from prometheus_client.parser import text_string_to_metric_families
 
 from mistakebound.core.messages.asking import Asked
+from mistakebound.core.messages.tenants import TenantCounts
 from mistakebound.core.step.facts import ConfusionTotals
 from mistakebound.core.theorems.claims import Bound
 from mistakebound.worker.metrics.metrics import Metrics
@@ -22,6 +23,8 @@ def worker_page() -> dict[str, set[str]]:
     )  # fmt: skip
     metrics.observe(committed(totals={1: replace(NOTHING, confusion=counted)}))
     metrics.observe(waiting({0: 1}))
+    tenant = TenantCounts("acme", 3, 2, 1, 0.5, 1, True)
+    metrics.observe(committed(totals={2: replace(NOTHING, tenants=(tenant,))}))
     metrics.margin(0.5, 0.25, 0.25)
     metrics.proved_changes((1, 0))
     metrics.version_space(7)

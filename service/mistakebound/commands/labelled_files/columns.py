@@ -30,6 +30,14 @@ FeatureColumns = Annotated[
         help="CSV: only these columns, repeatable or with commas between. JSON Lines: where the features are.",
     ),
 ]
+TenantColumn = Annotated[
+    str | None,
+    Option(
+        "--tenant",
+        metavar="COLUMN",
+        help="CSV, JSON Lines: where the tenant is; default the last name of features.cross.",
+    ),
+]
 IgnoredColumns = Annotated[
     list[str] | None,
     Option("--ignore", metavar="COLUMNS", help="CSV: not these columns; repeatable or with commas between."),
@@ -51,10 +59,11 @@ class Columns:
     features: tuple[str, ...] = ()
     ignored: tuple[str, ...] = ()
     delimiter: str | None = None
+    tenant: str | None = None
 
     def must_fit(self, form: Form) -> None:
         """Raises CommandError for an option that means nothing for such a file."""
-        means = {"csv": tuple(_OPTIONS), "jsonl": ("label", "id", "features")}.get(form, ())
+        means = {"csv": tuple(_OPTIONS), "jsonl": ("label", "id", "features", "tenant")}.get(form, ())
         if wrong := [_OPTIONS[name] for name in _OPTIONS if getattr(self, name) and name not in means]:
             raise CommandError(f"{', '.join(wrong)}: {_WHY_NOT[form]}; leave it out")
         if form == "jsonl" and len(self.features) > 1:
@@ -67,6 +76,7 @@ _OPTIONS = {
     "features": "--features",
     "ignored": "--ignore",
     "delimiter": "--delimiter",
+    "tenant": "--tenant",
 }
 _WHY_NOT: dict[Form, str] = {
     "csv": "",
@@ -82,10 +92,16 @@ def given_columns(
     features: Sequence[str] | None,
     ignored: Sequence[str] | None,
     delimiter: str | None,
+    tenant: str | None,
 ) -> Columns:
     """What the options say. Raises CommandError."""
     return Columns(
-        label, record_id, _names("--features", features), _names("--ignore", ignored), _delimiter(delimiter)
+        label,
+        record_id,
+        _names("--features", features),
+        _names("--ignore", ignored),
+        _delimiter(delimiter),
+        tenant,
     )
 
 

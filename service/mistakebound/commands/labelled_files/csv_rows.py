@@ -30,6 +30,7 @@ class _Places:
     label: int
     id: int | None
     features: tuple[tuple[str, int], ...]
+    tenant: int | None = None
 
 
 class CsvRows:
@@ -70,7 +71,8 @@ class CsvRows:
             raise wrong_line(line, "the id is empty", remedy)
         label = cells[places.label]
         self._seen.see(label, line)
-        return Row(record_id, features, self._labels.read(label), line)
+        tenant = None if places.tenant is None else cells[places.tenant]
+        return Row(record_id, features, self._labels.read(label), line, tenant)
 
     def _cell(self, name: str, text: str, line: int) -> Any:
         if not text:
@@ -111,19 +113,22 @@ def _places(header: list[str], columns: Columns, delimiter: str, line: int) -> _
     label = "label" if columns.label is None else columns.label
     if label not in header:
         raise _no_label(header, label, delimiter, line)
-    named = {"--id": (columns.id,), "--features": columns.features, "--ignore": columns.ignored}
+    named = {
+        "--tenant": (columns.tenant,),
+        "--id": (columns.id,),
+        "--features": columns.features,
+        "--ignore": columns.ignored,
+    }
     for option, names in named.items():
         if missing := [name for name in names if name is not None and name not in header]:
             raise wrong_line(
                 line, f"the header has no column `{missing[0]}`: {_shown(header)}", f"correct {option}"
             )
-    record_id = columns.id
-    if record_id is None and "id" in header and "id" not in (label, *columns.ignored, *columns.features):
+    record_id, taken = columns.id, (label, columns.tenant, *columns.ignored)
+    if record_id is None and "id" in header and "id" not in (*taken, *columns.features):
         record_id = "id"
-    features = columns.features or tuple(
-        name for name in header if name not in (label, record_id) and name not in columns.ignored
-    )
-    used = (label, *(() if record_id is None else (record_id,)), *features)
+    features = columns.features or tuple(name for name in header if name not in (record_id, *taken))
+    used = (label, *(name for name in (record_id, columns.tenant) if name is not None), *features)
     for name in used:
         if header.count(name) > 1 and name:
             which = " and ".join(str(at) for at, other in enumerate(header, 1) if other == name)
@@ -139,6 +144,7 @@ def _places(header: list[str], columns: Columns, delimiter: str, line: int) -> _
         at[label],
         None if record_id is None else at[record_id],
         tuple((name, at[name]) for name in features),
+        None if columns.tenant is None else at[columns.tenant],
     )
 
 

@@ -16,11 +16,12 @@ from mistakebound.core.replay.replay import Row
 
 
 class _Line(msgspec.Struct, gc=False):
-    """Features are kept as JSON text: the worker's step reads them."""
+    """Features are kept as JSON text: the worker's step reads them. A tenant is read only where one is asked for."""
 
     features: Raw
     label: Any
     id: Any = None
+    tenant: Any = None
 
 
 MOST_DIGITS = 18
@@ -36,11 +37,13 @@ class JsonRows:
 
     def __init__(self, columns: Columns, seen: LabelsSeen) -> None:
         self._seen = seen
-        self._pointers: tuple[str, str, str] | None = None
+        self._pointers: list[str] | None = None
         if columns != Columns():
             features = columns.features[0] if columns.features else "features"
-            names = (columns.id or "id", features, columns.label or "label")
-            self._pointers = tuple(map(_pointer, names))  # type: ignore[assignment]
+            names = [columns.id or "id", features, columns.label or "label"]
+            self._pointers = list(
+                map(_pointer, names if columns.tenant is None else [*names, columns.tenant])
+            )
         self._numbered, self._in_digits = _Range(), _Range()
 
     def rows(self, lines: TextLines) -> Iterator[Row]:
@@ -71,7 +74,7 @@ class JsonRows:
         except _Twice as name:
             raise wrong_line(number, f"an object has {name} twice", "leave one out") from None
         self._seen.see(line.label, number)
-        return Row(self._id(number, line.id), line.features, line.label, number)
+        return Row(self._id(number, line.id), line.features, line.label, number, line.tenant)
 
     def _id(self, number: int, found: Any) -> str:
         """As on the stream, where null is the same as nothing. A line without one is numbered."""
@@ -109,13 +112,14 @@ def _pointer(name: str) -> str:
     return name if name.startswith("/") else "/" + name.replace("~", "~0").replace("/", "~1")
 
 
-def _pointed(text: str, pointers: tuple[str, str, str]) -> _Line:
+def _pointed(text: str, pointers: list[str]) -> _Line:
     whole = _decode_any(text)
-    record_id, features, label = (resolve(whole, pointer, UNSET) for pointer in pointers)
-    for pointer, found in zip(pointers[1:], (features, label), strict=True):
+    record_id, features, label, *tenants = (resolve(whole, pointer, UNSET) for pointer in pointers)
+    for pointer, found in zip(pointers[1:3], (features, label), strict=True):
         if found is UNSET:
             raise msgspec.ValidationError(f"nothing at {pointer}")
-    return _Line(Raw(msgspec.json.encode(features)), label, None if record_id is UNSET else record_id)
+    record_id, tenant = (None if found is UNSET else found for found in (record_id, *(tenants or [UNSET])))
+    return _Line(Raw(msgspec.json.encode(features)), label, record_id, tenant)
 
 
 class _Twice(Exception):

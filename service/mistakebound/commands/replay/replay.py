@@ -13,6 +13,7 @@ from mistakebound.commands.labelled_files.columns import (
     IdColumn,
     IgnoredColumns,
     LabelColumn,
+    TenantColumn,
     given_columns,
 )
 from mistakebound.commands.options import Config, Json, LogUrl, Sets, print_cautions, read_settings
@@ -28,6 +29,7 @@ def replay(
     features: FeatureColumns = None,
     ignore: IgnoredColumns = None,
     delimiter: Delimiter = None,
+    tenant: TenantColumn = None,
     delay: Annotated[
         int,
         Option("--delay", min=0, metavar="N", help="Labelled data: examples outstanding at each prediction."),
@@ -96,7 +98,7 @@ def replay(
     print_cautions(settings)
     expectations = [Expectation(text) for text in expect or ()]
     wanted = Wanted(delay, epochs, shuffle, seed, add_a_feature)
-    columns = given_columns(label, record_id, features, ignore, delimiter)
+    columns = given_columns(label, record_id, features, ignore, delimiter, tenant)
     progress = Progress(print_message)
     watching = None if quiet else lambda state: progress.observe(state.ledgers.values())
     comparing = compare or report is not None

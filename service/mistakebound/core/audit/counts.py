@@ -10,7 +10,14 @@ from mistakebound.core.audit.confusions import Confusions
 from mistakebound.core.audit.findings import Findings
 from mistakebound.core.messages.labels import spelled
 from mistakebound.core.messages.schema import Decision
-from mistakebound.core.messages.tallies import Tallies, Tally, zero
+from mistakebound.core.messages.tallies import (
+    TENANT_LINES,
+    TENANT_NAMES_BYTES,
+    Tallies,
+    Tally,
+    TenantTally,
+    zero,
+)
 from mistakebound.settings import LabelValue
 
 
@@ -24,6 +31,8 @@ class Counts:
         self._of_life: Confusions | None = None
         self._of_epoch: Confusions | None = None
         self._last_label: str | UnsetType = UNSET
+        self._tenants: dict[str, TenantTally] = {}
+        self._others: TenantTally | None = None
 
     def begin_epoch(self, classes: Sequence[LabelValue]) -> None:
         """The epoch's counts start at zero."""
@@ -95,6 +104,31 @@ class Counts:
             tally.outstanding = max(tally.outstanding, waiting)
         self._last_label = name
 
+    def of_tenant(
+        self,
+        tenant: str | None,
+        *,
+        predicted: int = 0,
+        labelled: int = 0,
+        mistakes: int = 0,
+        updates: int = 0,
+    ) -> None:
+        """Count for a tenant; the first ones have lines of their own, as many as fit, the rest one together."""
+        if tenant is None:
+            return
+        one = TenantTally(predicted, labelled, mistakes, updates)
+        if tenant in self._tenants:
+            self._tenants[tenant].add(one)
+        elif len(self._tenants) < TENANT_LINES and self._name_bytes(tenant) <= TENANT_NAMES_BYTES:
+            self._tenants[tenant] = one
+        elif self._others is None:
+            self._others = one
+        else:
+            self._others.add(one)
+
+    def _name_bytes(self, more: str) -> int:
+        return len(msgspec.json.encode([*self._tenants, more])) - 1
+
     def _favourite(self, tally: Tally) -> str | None:
         """The most frequent class so far; of equally frequent ones the negative one, or else the first by name."""
         negative = self._first
@@ -111,7 +145,8 @@ class Counts:
         """Path -> (recorded, counted) where they differ."""
         for tally, confusions in ((self.life, self._of_life), (self.epoch, self._of_epoch)):
             tally.confusion = UNSET if confusions is None else confusions.made()
-        mine = dict(_flat("", msgspec.to_builtins(Tallies(self.life, self.epoch, self._last_label))))
+        counted = Tallies(self.life, self.epoch, self._last_label, self._tenants, self._others)
+        mine = dict(_flat("", msgspec.to_builtins(counted)))
         theirs = dict(_flat("", msgspec.to_builtins(recorded)))
         return {
             path: (theirs.get(path), mine.get(path))

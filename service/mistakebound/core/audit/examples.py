@@ -70,8 +70,8 @@ class Examples:
             self._labels.decided(Decision("invalid", None, record.offset, first=record.first))
             return
         try:
-            record_id, raw = self._model.reader.example(record)
-            x = self._model.features(raw)
+            record_id, raw, tenant = self._model.reader.example(record)
+            x = self._model.features(raw, tenant)
             self._dead_letters.check_fits(record, self._labels.recorded())
         except BadRecord as fault:
             self._dead_letters.expect(record, fault)
@@ -82,7 +82,8 @@ class Examples:
         if ledger.is_known(record_id) or (back and self._labels.is_brought_back(second)):
             self._labels.decided(second)
             return
-        entry = self._predict(record, record_id, raw, x)
+        entry = self._predict(record, record_id, raw, tenant, x)
+        self._labels.counts.of_tenant(tenant, predicted=1)
         ledger.waiting[record_id] = entry
         early = ledger.meet(record_id)
         if early is not None:
@@ -90,7 +91,9 @@ class Examples:
 
     # --- predictions ------------------------------------------------------------------------------
 
-    def _predict(self, record: Record, record_id: str, raw: bytes, x: Features) -> Waiting:
+    def _predict(
+        self, record: Record, record_id: str, raw: bytes, tenant: str | None, x: Features
+    ) -> Waiting:
         """The example waits with what was published, right or wrong: that is what mistakes are counted on."""
         model = self._model
         score = model.score(x)
@@ -103,6 +106,7 @@ class Examples:
             source=record.offset,
             at=self._labels.ledger.now,
             model=model.version(),
+            tenant=UNSET if tenant is None else tenant,
         )
         made = self._asked(made, made.score)
         found = self._found(record.offset)
@@ -119,7 +123,7 @@ class Examples:
             now = recorded.at
         return Waiting(
             record_id, record.offset, now, recorded.prediction, version.epoch, raw, sum(version.updates), offset,
-            self._step_offset, Beside.of(recorded),
+            self._step_offset, Beside.of(recorded), tenant,
         )  # fmt: skip
 
     def _asked(self, made: Prediction, score: float | UnsetType) -> Prediction:

@@ -94,7 +94,7 @@ class Labels:
             self._refused_by_an_earlier_version(record)
             new_class = self._limited(label)
             if carried is not None:
-                self._model.features(carried.features)
+                self._model.features(carried.features, carried.tenant)
             if carried is not None or new_class:
                 self._dead_letters.check_fits(record, self.recorded())
         except BadRecord as fault:
@@ -153,7 +153,8 @@ class Labels:
             assert made.label is not None
             assert made.features is not UNSET
             raw = bytes(made.features)
-            entry = Waiting(made.id, made.label_offset, self.ledger.now, made.prediction, 0, raw, 0, 0, 0)
+            at, tenant = self.ledger.now, made.tenant
+            entry = Waiting(made.id, made.label_offset, at, made.prediction, 0, raw, 0, 0, 0, tenant=tenant)
             self._judged(entry, made.label, late=True)
         elif made.outcome in ("expired", "evicted") and made.label_offset is None:
             made = replace(made, weight=self._weight(made.source, made.weight))
@@ -181,6 +182,7 @@ class Labels:
         mistaken = entry.predicted != label
         waiting, of_epoch = len(self.ledger.waiting), entry.epoch == self._model.epoch
         self.counts.judged(label, entry.predicted, of_epoch=of_epoch, waiting=waiting)
+        self.counts.of_tenant(entry.tenant, labelled=1, mistakes=mistaken)
         self.ledger.resolve(entry.id, label)
         self._learned(entry, label, mistaken=mistaken, late=late)
 
@@ -192,7 +194,7 @@ class Labels:
         due: Update | None = None
         before = model.version()
         try:
-            x: Features | None = model.features(entry.features)
+            x: Features | None = model.features(entry.features, entry.tenant)
         except BadRecord:  # predicted in an older epoch, under other settings
             x = None
         asks = self.settings.labels.ask is not None
@@ -210,7 +212,7 @@ class Labels:
                 n, raw, source = model.updates[p] + 1, Raw(entry.features), entry.source
                 due = Update(
                     model.epoch, n, clock, entry.id, label, predicted, raw, source, before, behind,
-                    late=late, amount=amount,
+                    late=late, amount=amount, tenant=entry.tenant,
                 )  # fmt: skip
         model.clock[p] += 1
         self._meet(entry, label, due, late=late)
@@ -251,10 +253,12 @@ class Labels:
 
     def _fold(self) -> None:
         clock, before = self._model.clock, self._model.updates[self.partition]
+        found = self.replica.peek(self.partition)
         self.replica.fold(self.partition)
         self._model.clock = clock
         if self._model.updates[self.partition] > before:
             self.counts.updated()
+            self.counts.of_tenant(None if found is None else found[1].tenant, updates=1)
 
     def _drop_strangers(self, at_hand: tuple[bool, int, str]) -> None:
         """Pass updates that have no cause: their example does not wait, and is not the one at hand."""

@@ -9,7 +9,7 @@ from mistakebound.core.audit.reference_ledger import ReferenceLedger
 from mistakebound.core.checkpoint_content import LedgerSnapshot
 
 # What a snapshot's entries and the audit's own have in common.
-_WAITING = attrgetter("id", "source", "at", "predicted", "epoch", "features", "updates", "beside")
+_WAITING = attrgetter("id", "source", "at", "predicted", "epoch", "features", "updates", "beside", "tenant")
 _PARKED = attrgetter("id", "offset", "label", "at", "carried")
 
 

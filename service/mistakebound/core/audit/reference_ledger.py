@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from math import inf
 from typing import Literal, NamedTuple
 
-from msgspec import UNSET, Raw
+from msgspec import Raw
 
 from mistakebound.core.messages.beside import Beside
 from mistakebound.core.messages.labels import Carried, spelled
@@ -35,6 +35,7 @@ class Waiting(NamedTuple):
     """First `outcomes` record of the partition step that predicted it."""
     beside: Beside | None = None
     """What its prediction says beside its class."""
+    tenant: str | None = None
 
 
 class Parked(NamedTuple):
@@ -123,8 +124,10 @@ class ReferenceLedger:
             return Decision(_again(self.parked[record_id].label, label), record_id, None, offset, label)
         self.parked[record_id] = Parked(record_id, offset, label, self.now, self.here, carried)
         self.parked_classes[spelled(label)] += 1
-        predicted, features = (None, UNSET) if carried is None else (carried.predicted, Raw(carried.features))
-        return Decision("parked", record_id, None, offset, label, predicted, self.now, features)
+        if carried is None:
+            return Decision("parked", record_id, None, offset, label, None, self.now)
+        raw, predicted, tenant = Raw(carried.features), carried.predicted, carried.tenant
+        return Decision("parked", record_id, None, offset, label, predicted, self.now, raw, tenant=tenant)
 
     def brought_back(
         self, record_id: str, offset: int, label: LabelValue, carried: Carried | None
@@ -214,8 +217,10 @@ def _alone(
     """A label without its example: applied from what it carries itself, if anything."""
     if carried is None:
         return Decision(outcome, record_id, None, offset, label)
-    features, predicted = carried
-    return Decision("applied_late", record_id, None, offset, label, predicted, None, Raw(features))
+    features, predicted, tenant = carried
+    return Decision(
+        "applied_late", record_id, None, offset, label, predicted, None, Raw(features), tenant=tenant
+    )
 
 
 def _again(first: LabelValue, label: LabelValue) -> Literal["duplicate", "conflict"]:

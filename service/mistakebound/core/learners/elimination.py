@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 from mistakebound.core import bounds
 from mistakebound.core.learners.claim import Claim, Run, lacked
 from mistakebound.core.learners.concepts import variables_of
-from mistakebound.core.learners.kind import STRIKES_OUT, VOTES, Kind, Unmet
+from mistakebound.core.learners.kind import ONE_CONCEPT, STRIKES_OUT, VOTES, Kind, Unmet
 from mistakebound.core.linear.parts import Parts
 from mistakebound.core.linear.theta import Theta, active
 from mistakebound.core.messages.features import Features
@@ -147,6 +147,7 @@ KIND = Kind(
     boolean=True,
     no_window=STRIKES_OUT,
     no_ask=VOTES,
+    no_cross=ONE_CONCEPT,
     claim=_claim,
     undeclared=_undeclared,
 )

@@ -164,6 +164,10 @@ KIND = Kind(
         "keeps its mistakes one by one, and forgets them one by one",
         "Set learner.budget: the number of newest mistakes of each partition that count",
     ),
+    no_cross=Refusal(
+        "has a kernel by which examples of two tenants still resemble each other",
+        "Take a linear learner, such as the perceptron; or a worker for each tenant",
+    ),
     claim=_claim,
     undeclared=_undeclared,
     own_norm=_norm,

@@ -76,6 +76,11 @@ class Refusal(NamedTuple):
 
 STRIKES_OUT = Refusal("strikes out for good: what one update struck out, others may have too", "Leave it out")
 """Set learners have no window."""
+ONE_CONCEPT = Refusal(
+    "looks for one concept over all variables, and an example lacks those of every other tenant",
+    "Take a linear learner, such as the perceptron; or a worker for each tenant",
+)
+"""Set learners have no model for each tenant."""
 AVERAGES = Refusal(
     "predicts with another vector than it learns with, so `issued` bounds nothing", 'Set it to "rescore"'
 )
@@ -136,6 +141,8 @@ class Kind:
     """Why `delay_policy = "issued"` is refused; None if it is not."""
     no_ask: Refusal | None = None
     """Why `labels.ask` is refused; None if it is not."""
+    no_cross: Refusal | None = None
+    """Why it has no model for each tenant; None if it has."""
     one_partition: Refusal | None = None
     """Why it cannot have several partitions; None if it can."""
 

@@ -9,7 +9,7 @@ from math import fsum, sqrt
 
 from mistakebound.core.bounds import normalized_margin
 from mistakebound.core.learners.claim import Claim, Run, euclidean_norm, separable
-from mistakebound.core.learners.kind import Kind
+from mistakebound.core.learners.kind import Kind, Refusal
 from mistakebound.core.linear.linear import Linear
 from mistakebound.core.messages.features import Features
 from mistakebound.settings import LearnerSettings
@@ -49,6 +49,10 @@ KIND = Kind(
     parameters=("gamma", "tie", "window"),
     needs=("gamma",),
     unit=True,
+    no_cross=Refusal(
+        "divides by the length of all weights, which every tenant's updates change",
+        "Take the margin-perceptron; or a worker for each tenant",
+    ),
     claim=_claim,
     norm=euclidean_norm,
     sums=True,

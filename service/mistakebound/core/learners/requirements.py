@@ -27,13 +27,7 @@ def unmet(settings: Settings, partitions: int | None = None) -> Iterator[Unmet]:
             'Set features.normalize = "unit"',
         )
     yield from kind.requires(learner)
-    boolean = f"{kind.name} takes Boolean features only"
-    if kind.boolean and features.bias:
-        yield Unmet("features.bias", boolean, "Set features.bias = false")
-    if kind.boolean and features.normalize != "none":
-        yield Unmet("features.normalize", boolean, 'Set it to "none"')
-    if kind.boolean and features.scale:
-        yield Unmet("features.scale", boolean, "Leave it out")
+    yield from _of_features(kind, settings)
     if learner.window is not None and kind.no_window is not None:
         yield Unmet("learner.window", f"{kind.name} {kind.no_window.why}", kind.no_window.remedy)
     if learner.delay_policy == "issued" and kind.no_issued is not None:
@@ -56,6 +50,22 @@ def _asking(settings: Settings, kind: Kind) -> Iterator[Unmet]:
         )
     elif kind.no_ask is not None:
         yield Unmet("labels.ask", f"{kind.name} {kind.no_ask.why}", kind.no_ask.remedy)
+
+
+def _of_features(kind: Kind, settings: Settings) -> Iterator[Unmet]:
+    features = settings.features
+    boolean = f"{kind.name} takes Boolean features only"
+    if kind.boolean and features.bias:
+        yield Unmet("features.bias", boolean, "Set features.bias = false")
+    if kind.boolean and features.normalize != "none":
+        yield Unmet("features.normalize", boolean, 'Set it to "none"')
+    if kind.boolean and features.scale:
+        yield Unmet("features.scale", boolean, "Leave it out")
+    if features.cross is not None and kind.no_cross is not None:
+        yield Unmet("features.cross", f"{kind.name} {kind.no_cross.why}", kind.no_cross.remedy)
+    elif features.cross is not None and settings.learner.variables is not None:
+        wrong = "declared variables are not those of each tenant, which features.cross asks for"
+        yield Unmet("learner.variables", wrong, "Leave one of the two out")
 
 
 def cautions(settings: Settings) -> Iterator[Unmet]:

@@ -16,7 +16,7 @@ from mistakebound.core.bounds import missing_sets
 from mistakebound.core.journal import Journal
 from mistakebound.core.learners.claim import Claim, Run, lacked
 from mistakebound.core.learners.concepts import Truths, named, variables_of
-from mistakebound.core.learners.kind import STRIKES_OUT, VOTES, Kind, Unmet
+from mistakebound.core.learners.kind import ONE_CONCEPT, STRIKES_OUT, VOTES, Kind, Unmet
 from mistakebound.core.linear.theta import active
 from mistakebound.core.messages.features import Features
 from mistakebound.settings import LearnerSettings
@@ -146,5 +146,6 @@ version_space_kind = partial(
     boolean=True,
     no_window=STRIKES_OUT,
     no_ask=VOTES,
+    no_cross=ONE_CONCEPT,
     concepts_left=VersionSpace.size,
 )

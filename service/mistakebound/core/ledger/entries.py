@@ -30,6 +30,8 @@ class Waiting(Data, frozen=True, gc=False, omit_defaults=True):
     updates: int = 0
     """How many updates the predicting model had folded."""
     beside: Beside | None = None
+    tenant: str | None = None
+    """Whose example it is; None where `features.cross` was not set."""
 
 
 class Published(Data, frozen=True, gc=False):

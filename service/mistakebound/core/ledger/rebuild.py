@@ -110,6 +110,7 @@ def rebuild(
                 outcomes_floor,
                 updates,
                 Beside.of(message),
+                None if message.tenant is UNSET else message.tenant,
             )
     waiting = sorted(held.values(), key=lambda entry: entry.source)
     held.clear()  # with a million examples it is as large as the ledger will be
@@ -209,7 +210,7 @@ def _apply(
         assert label is not None
         assert decision.at is not None
         raw = decision.features
-        carried = None if raw is UNSET else Carried(bytes(raw), decision.prediction)
+        carried = None if raw is UNSET else Carried(bytes(raw), decision.prediction, decision.tenant)
         parked[label_offset] = Parked(record_id, label_offset, label, decision.at, offset, carried)
     if effect.ends_waiting:
         assert source is not None

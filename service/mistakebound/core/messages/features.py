@@ -6,14 +6,15 @@ array of numbers (named "0", "1", ...); an array of tokens (each counts 1, repea
 """
 
 from collections import Counter
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Collection, Mapping
 from math import sqrt
-from typing import Annotated, Any
+from typing import Annotated, Any, Protocol
 
 import msgspec
 from msgspec import Meta
 
 from mistakebound.core.faults import BadRecord
+from mistakebound.core.messages.crossing import crossed
 from mistakebound.settings import FeatureSettings
 
 BIAS = "BIAS"
@@ -42,20 +43,26 @@ _numbers = msgspec.json.Decoder(dict[str, Annotated[float, Meta(ge=-LARGEST, le=
 """Nearly all features are this; `read` accepts or refuses all others."""
 
 
-def reader(rules: FeatureSettings) -> Callable[[bytes], Features]:
-    """A decoder of the JSON text of features by these rules; it raises BadRecord as `read` does."""
-    plain = not rules.scale and rules.normalize == "none"
+class Decode(Protocol):
+    """From the JSON text of features, and the tenant whose they are, to pairs. Raises BadRecord as `read` does."""
 
-    def decode(raw: bytes) -> Features:
+    def __call__(self, raw: bytes, tenant: str | None = None) -> Features: ...
+
+
+def reader(rules: FeatureSettings) -> Decode:
+    """The decoder by these rules."""
+    plain = not rules.scale and rules.normalize == "none" and rules.cross is None
+
+    def decode(raw: bytes, tenant: str | None = None) -> Features:
         try:
             numbers = _numbers(raw)
         except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
-            return read(_decoded(raw), rules)
+            return read(_decoded(raw), rules, tenant)
         if plain and BIAS not in numbers:
             if rules.bias:
                 numbers[BIAS] = 1.0
             return numbers.items()
-        return read(numbers, rules)
+        return read(numbers, rules, tenant)
 
     return decode
 
@@ -71,8 +78,8 @@ def _decoded(raw: bytes) -> Any:
         raise BadRecord("not-json", f"features: {error}; send JSON in UTF-8") from None
 
 
-def read(value: Any, rules: FeatureSettings) -> Features:
-    """Turn decoded JSON into (name, value) pairs, finite, in order, BIAS last: scaled, then normalised.
+def read(value: Any, rules: FeatureSettings, tenant: str | None = None) -> Features:
+    """Turn decoded JSON into (name, value) pairs, finite, in order, BIAS last: scaled, then crossed, then normalised.
 
     Raises BadRecord, naming the feature, the value and the remedy.
     """
@@ -86,6 +93,10 @@ def read(value: Any, rules: FeatureSettings) -> Features:
         pairs = _scaled(pairs, rules.scale)
     if rules.bias:
         pairs.append((BIAS, 1.0))
+    if rules.cross is not None:
+        if tenant is None:  # of an epoch that crossed nothing
+            raise BadRecord("missing-tenant", "the example was read without a tenant; see features.cross")
+        pairs = crossed(pairs, tenant, shared=rules.cross_shared is True)
     if rules.normalize == "unit":
         pairs = _unit(pairs)
     return tuple(pairs)

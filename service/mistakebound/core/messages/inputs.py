@@ -11,6 +11,7 @@ import msgspec
 from msgspec import UNSET, Raw
 
 from mistakebound.core.faults import BadRecord
+from mistakebound.core.messages.crossing import tenant_of
 from mistakebound.core.messages.labels import Carried
 from mistakebound.core.messages.schema import Example, Label, encode
 from mistakebound.core.records import NAME_NOT_UTF8, Headers, Record
@@ -33,8 +34,10 @@ _any = msgspec.json.Decoder().decode
 class InputReader:
     """Reads examples and labels as the settings spell them."""
 
-    def __init__(self, messages: MessageSettings, labels: LabelSettings) -> None:
+    def __init__(self, messages: MessageSettings, labels: LabelSettings, cross: str | None = None) -> None:
+        """`cross`: where the tenant is, as `features.cross` says."""
         self._pointers = None if messages == MessageSettings() else messages
+        self._cross = cross
         self.classes: tuple[LabelValue, ...] = declared(labels)
         """As declared; of two the first is the positive one. Empty where any text is a class."""
         self._values: dict[tuple[type, Any], LabelValue] = {
@@ -43,33 +46,43 @@ class InputReader:
         if len(self.classes) == 2 and self.classes[0] is True and self.classes[1] is False:
             self._values |= {(int, 1): True, (int, 0): False, (int, -1): False}
 
-    def example(self, record: Record) -> tuple[str, bytes]:
-        """Return (id, features as JSON text). Raises BadRecord."""
+    def example(self, record: Record) -> tuple[str, bytes, str | None]:
+        """Return (id, features as JSON text, tenant where there are some). Raises BadRecord."""
+        tenant = None
         if record.headers:
             _require_names(record.headers)
         if self._pointers is None:
             message = _read(_example, record)
             raw = b"" if message.features is UNSET else bytes(message.features)
             found_id = message.id
+            if (
+                self._cross is not None
+            ):  # decoded a second time, so that the features stay as they were written
+                tenant = tenant_of(resolve(_read(_any, record), self._cross))
         else:
             whole = _read(_any, record)
             found_id = resolve(whole, self._pointers.id)
             found = resolve(whole, self._pointers.features, UNSET)
             raw = b"" if found is UNSET else encode(found)
+            if self._cross is not None:
+                tenant = tenant_of(resolve(whole, self._cross))
         if not raw or raw == b"null":
             raise BadRecord("missing-features", "no features in the example; see messages.features")
         if type(found_id) is str and 0 < len(found_id) <= SHORT_ID:
-            return found_id, raw
-        return _id(found_id, record), raw
+            return found_id, raw, tenant
+        return _id(found_id, record), raw, tenant
 
     def label(self, record: Record) -> tuple[str, LabelValue, Carried | None]:
         """Return (id, label in the declared form, what else it carries). Raises BadRecord."""
+        tenant = None
         if record.headers:
             _require_names(record.headers)
         if self._pointers is None:
             message = _read(_label, record)
             found_id, found = message.id, message.label
             features, prediction = message.features, message.prediction
+            if self._cross is not None and features is not UNSET and prediction is not UNSET:
+                tenant = resolve(_read(_any, record), self._cross)
         else:
             whole = _read(_any, record)
             found_id = resolve(whole, self._pointers.id)
@@ -77,6 +90,8 @@ class InputReader:
             prediction = resolve(whole, self._pointers.prediction, UNSET)
             features = UNSET if prediction is UNSET else resolve(whole, self._pointers.features, UNSET)
             features = features if features is UNSET else Raw(encode(features))
+            if self._cross is not None and features is not UNSET:
+                tenant = resolve(whole, self._cross)
         plain = type(found_id) is str and 0 < len(found_id) <= SHORT_ID
         record_id = found_id if plain else _id(found_id, record)
         if found is UNSET or found is None:
@@ -84,14 +99,16 @@ class InputReader:
         label = self._declared(found, "label", "unknown-label")
         if features is UNSET or prediction is UNSET:  # one without the other is of no use
             return record_id, label, None
-        return record_id, label, self._carried(bytes(features), prediction)
+        return record_id, label, self._carried(bytes(features), prediction, tenant)
 
-    def _carried(self, features: bytes, prediction: Any) -> Carried | None:
+    def _carried(self, features: bytes, prediction: Any, tenant: Any) -> Carried | None:
         """Null counts as absent, except a null prediction where classes are open: it was published as null."""
         if features == b"null" or (prediction is None and self.classes):
             return None
+        if self._cross is not None and (tenant is None or tenant == ""):
+            return None  # nothing can be learned from it, as without its features
         known = None if prediction is None else self._declared(prediction, "prediction", "bad-prediction")
-        return Carried(features, known)
+        return Carried(features, known, None if self._cross is None else tenant_of(tenant))
 
     def knows(self, label: LabelValue) -> bool:
         """Whether these settings declare a label that was accepted under others."""

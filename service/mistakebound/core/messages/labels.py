@@ -23,6 +23,8 @@ class Carried(NamedTuple):
     """JSON text."""
     predicted: LabelValue | None
     """The published prediction, in the declared form; None where no class was known (open classes)."""
+    tenant: str | None = None
+    """None where `features.cross` is not set."""
 
 
 _NUMBER = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]{1,6})?")

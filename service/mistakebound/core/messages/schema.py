@@ -65,6 +65,8 @@ class Prediction(Struct, frozen=True, kw_only=True, gc=False):
     source: int
     at: int
     model: Version
+    tenant: str | UnsetType = UNSET
+    """Whose example it was, where `features.cross` says so; its features were learned as this tenant's."""
     again: bool | UnsetType = UNSET
     """Made later than its example was counted, because the first one was lost with a torn transaction. Where the label
     had been applied, it is the class that was judged, without a score."""
@@ -92,11 +94,13 @@ class Decision(Struct, frozen=True, omit_defaults=True, gc=False):
     at: int | None = None
     """Stream time in ms of a parked label: a rebuild cannot derive it."""
     features: Raw | UnsetType = UNSET
-    """What the label record itself carries, where it is parked or applied late; `prediction` likewise."""
+    """What the label record itself carries, where it is parked or applied late; `prediction` and `tenant` likewise."""
     first: int | None = None
     """Of input that was lost before it was read: its first offset; `source` or `label_offset` is its last."""
     weight: int | None = None
     """Where its prediction said whether the label is asked for: the example's weight; 0 where it was not."""
+    tenant: str | None = None
+    """Of what the label record itself carries, where `features.cross` is set."""
 
 
 class Inputs(Struct, frozen=True, gc=False):
@@ -161,6 +165,8 @@ class Update(Struct, frozen=True, omit_defaults=True, gc=False):
     """Learned from a label record's own content, as its example was no longer held: `source` is the label's offset."""
     amount: Annotated[float, Meta(gt=0)] = 1.0
     """How much of y*x was added, as decided; absent where all of it was, as in all earlier records."""
+    tenant: str | None = None
+    """Whose features these are, where `features.cross` is set."""
 
 
 class Base(Struct, frozen=True):

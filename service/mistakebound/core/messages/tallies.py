@@ -3,7 +3,7 @@
 from copy import copy
 from typing import Literal, get_args
 
-from msgspec import UNSET, Struct, UnsetType
+from msgspec import UNSET, Struct, UnsetType, json
 
 from mistakebound.core.messages.asking import Asked
 from mistakebound.core.messages.confusion import Confusion
@@ -12,6 +12,12 @@ ExampleOutcome = Literal["labelled", "expired", "evicted", "duplicate", "invalid
 LabelOutcome = Literal["applied", "applied_late", "duplicate", "conflict", "expired", "unmatched", "invalid"]
 EXAMPLE_OUTCOMES: tuple[ExampleOutcome, ...] = get_args(ExampleOutcome)
 LABEL_OUTCOMES: tuple[LabelOutcome, ...] = get_args(LabelOutcome)
+
+
+TENANT_LINES = 100
+"""Most tenants of a partition that are counted one by one: every partition step writes all of them."""
+TENANT_NAMES_BYTES = 8_000
+"""Most bytes of their names together, as JSON with commas."""
 
 
 class Tally(Struct):
@@ -61,17 +67,55 @@ class Tally(Struct):
         return self.asked
 
 
-class Tallies(Struct):
+class TenantTally(Struct, array_like=True):
+    """Counts of one tenant's examples in one partition, for life: [predicted, labelled, mistakes, updates]."""
+
+    predicted: int = 0
+    labelled: int = 0
+    mistakes: int = 0
+    updates: int = 0
+
+    def add(self, other: "TenantTally") -> None:
+        """Add another one's counts."""
+        self.predicted += other.predicted
+        self.labelled += other.labelled
+        self.mistakes += other.mistakes
+        self.updates += other.updates
+
+
+class Tallies(Struct, omit_defaults=True):
     """Counts since the partition's first record, and since the epoch began."""
 
     life: Tally
     epoch: Tally
     last_label: str | UnsetType = UNSET
     """Class of the newest label applied, spelled as in tables; absent where `confusion` is, and before the first label."""
+    tenants: dict[str, TenantTally] = {}
+    """For life: the first tenants that the partition met, in that order, within `TENANT_LINES` and `TENANT_NAMES_BYTES`.
+    A line begins with its tenant's first example or never, so each is exact, and a function of the partition's log."""
+    other_tenants: TenantTally | None = None
+    """All later tenants together."""
+
+    def of_tenant(self, tenant: str) -> TenantTally:
+        """The tenant's line, or else that of the others; begun where there is none yet."""
+        line = self.tenants.get(tenant)
+        if line is None and self._takes_another(tenant):
+            line = self.tenants[tenant] = TenantTally()
+        if line is None:
+            line = self.other_tenants = self.other_tenants or TenantTally()
+        return line
+
+    def _takes_another(self, tenant: str) -> bool:
+        if len(self.tenants) >= TENANT_LINES:
+            return False
+        return sum(len(json.encode(name)) + 1 for name in (*self.tenants, tenant)) <= TENANT_NAMES_BYTES
 
     def copy(self) -> "Tallies":
         """An independent copy."""
-        return Tallies(self.life.copy(), self.epoch.copy(), self.last_label)
+        tenants = {name: copy(line) for name, line in self.tenants.items()}
+        return Tallies(
+            self.life.copy(), self.epoch.copy(), self.last_label, tenants, copy(self.other_tenants)
+        )
 
     def begin_epoch(self) -> None:
         """What is counted for the epoch starts at zero."""

@@ -35,7 +35,7 @@ class Model:
 
     def __init__(self, settings: Settings, partitions: int, epoch: int = 1) -> None:
         self.settings = settings
-        self.reader = InputReader(settings.messages, settings.labels)
+        self.reader = InputReader(settings.messages, settings.labels, settings.features.cross)
         self.classes = self.reader.classes
         self.kind = kind_of(settings)
         self.learner: Learner = self.kind.make(settings.learner, partitions)
@@ -44,7 +44,8 @@ class Model:
         self._binary = len(self.classes) == 2
         self._decoded = features.reader(settings.features)
         self._newest: tuple[bytes, Features] | None = None
-        """Features read last, and their text: a label often comes right after its example."""
+        """Features read last, and their text: a label often comes right after its example. One object of text has one
+        tenant."""
         self._check = accepted(settings)
         self.class_bytes = max((len(encode(value)) for value in self.classes), default=6 * ID_BYTES)
         """Largest JSON text of a class; a control character is escaped six-fold."""
@@ -109,12 +110,12 @@ class Model:
         """SHA-256 of the hypothesis: equal versions, equal digests, on any worker, after any crash."""
         return self.learner.digest()
 
-    def features(self, raw: bytes) -> Features:
-        """Raises BadRecord, also for what this learner does not take."""
+    def features(self, raw: bytes, tenant: str | None = None) -> Features:
+        """Features from their JSON text and their tenant. Raises BadRecord, also for what this learner does not take."""
         newest = self._newest
         if newest is not None and newest[0] is raw:
             return newest[1]
-        x = self._decoded(raw)
+        x = self._decoded(raw, tenant)
         if self._check is not None:
             self._check(x)
         self._newest = raw, x
@@ -225,7 +226,7 @@ class Model:
     def _readable(self, partition: int, update: Update, based: bool) -> Features:
         """The update's features. Raises BadLog where these or its classes do not fit the settings."""
         try:
-            x = self.features(bytes(update.features))
+            x = self.features(bytes(update.features), update.tenant)
         except BadRecord as error:
             wrong = f"cannot be read under its settings ({error})"
         else:

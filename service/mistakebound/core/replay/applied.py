@@ -51,7 +51,7 @@ class Applied:
         for decision, waited in self._pairs.match(step):
             if decision.outcome == "applied" and waited is not None and decision.label in classes:
                 try:
-                    x = self._model.features(bytes(waited.features))
+                    x = self._model.features(bytes(waited.features), _tenant(waited))
                 except BadRecord:
                     continue
                 score = 0.0 if waited.score is UNSET else waited.score
@@ -70,9 +70,13 @@ class AppliedRows:
     def see(self, step: Step) -> None:
         """Keep the examples whose labels this step applied; a late label carries its features."""
         for decision, waited in self._pairs.match(step):
-            raw = (
-                decision.features if decision.outcome == "applied_late" or waited is None else waited.features
-            )
+            own = decision.outcome == "applied_late" or waited is None
+            raw = decision.features if own or waited is None else waited.features
             if decision.id is not None:
                 assert raw is not UNSET
-                self.rows.append(Row(decision.id, json.decode(raw), decision.label))
+                tenant = decision.tenant if own or waited is None else _tenant(waited)
+                self.rows.append(Row(decision.id, json.decode(raw), decision.label, tenant=tenant))
+
+
+def _tenant(prediction: Prediction) -> str | None:
+    return None if prediction.tenant is UNSET else prediction.tenant

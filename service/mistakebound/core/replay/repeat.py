@@ -12,6 +12,7 @@
 
 from collections.abc import Callable, Iterator
 from functools import partial
+from hashlib import sha256
 from heapq import heappop, heappush
 from itertools import groupby, product, takewhile
 
@@ -22,7 +23,7 @@ from mistakebound.core.learners.requirements import unmet
 from mistakebound.core.ledger.ledger import Ledger
 from mistakebound.core.ledger.limits import limits_of
 from mistakebound.core.messages.schema import Decision, Epoch, Update, Version, encode, read_update
-from mistakebound.core.messages.tallies import Tally
+from mistakebound.core.messages.tallies import Tallies, Tally
 from mistakebound.core.model.fold import Fold
 from mistakebound.core.model.model import Model
 from mistakebound.core.records import INPUTS, Record, Topic, Transaction
@@ -294,12 +295,20 @@ def _compare(head: RecordedStep, step: PartitionStep, ledger: Ledger) -> None:
     ):
         if (counts := _counts(counted)) != (said := _counts(tally)):
             raise NotAsRecorded(head.place, f"its tallies of {name} are {said}, should be {counts}")
+    if (ours := _by_tenant(ledger.tallies)) != (theirs := _by_tenant(head.tallies)):
+        raise NotAsRecorded(head.place, f"its tallies by tenant are {theirs}, should be {ours}")
 
 
 def _shown(decision: Decision) -> str:
     """As JSON, cut: content copied from a label may hold bytes that are not UTF-8."""
     text = encode(decision).decode(errors="backslashreplace")
     return text if len(text) <= 200 else text[:197] + "..."
+
+
+def _by_tenant(tallies: Tallies) -> str:
+    """The lines in their order, cut."""
+    text = encode([tallies.tenants, tallies.other_tenants]).decode()
+    return text if len(text) <= 2_000 else f"{text[:1_900]}... (sha256 {sha256(text.encode()).hexdigest()})"
 
 
 def _counts(tally: Tally) -> dict[str, int]:

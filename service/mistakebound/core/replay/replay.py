@@ -1,5 +1,6 @@
 """A recorded stream, or labelled data as a stream, through the worker's own step, without a log."""
 
+import re
 from collections import defaultdict, deque
 from collections.abc import Callable, Collection, Iterable, Iterator
 from itertools import count, groupby, islice
@@ -38,6 +39,8 @@ class Row(NamedTuple):
     label: Any
     line: int | None = None
     """The line of the file on which the row begins."""
+    tenant: Any = None
+    """As a JSON value, where `features.cross` points outside the features."""
 
 
 def fresh(settings: Settings, partitions: int) -> State:
@@ -142,7 +145,9 @@ def as_stream(
     offsets: defaultdict[TopicPartition, count[int]] = defaultdict(count)
     times = count(1)
     messages = settings.messages
-    example, label = _members(messages.id, messages.features), _members(messages.id, messages.label)
+    tenant = tenants_own_place(settings)
+    label = _members(messages.id, messages.label)
+    example = _members(messages.id, messages.features, *(() if tenant is None else (tenant,)))
 
     def record(topic: Topic, partition: int, key: bytes, value: bytes) -> Record:
         return Record(topic, partition, next(offsets[topic, partition]), next(times), key, value)
@@ -154,7 +159,8 @@ def as_stream(
     for number, row in enumerate(rows):
         key = row.id.encode()
         partition = place(number, key, partitions)
-        yield record("examples", partition, key, example(row.id, row.features))
+        tenants = () if tenant is None else (row.tenant,)
+        yield record("examples", partition, key, example(row.id, row.features, *tenants))
         outstanding.append((partition, key, row))
         if len(outstanding) > delay:
             yield late()
@@ -162,17 +168,28 @@ def as_stream(
         yield late()
 
 
-def _members(one: str, other: str) -> Callable[[Any, Any], bytes]:
-    """What writes two values as a JSON object that has them at these pointers."""
+def tenants_own_place(settings: Settings) -> str | None:
+    """Where an example has its tenant beside its features; None where it has none, or one of the features is it."""
+    cross, within = settings.features.cross, settings.messages.features
+    return None if cross is None or cross.startswith(within + "/") else cross
+
+
+def _members(*pointers: str) -> Callable[..., bytes]:
+    """What writes so many values as a JSON object that has them at these pointers."""
     whole: dict[str, Any] = {}
-    for pointer in (one, other):
+    for number, pointer in enumerate(pointers):
         *path, last = pointer_keys(pointer)
         place = whole
         for part in path:
             place = place.setdefault(part, {})
-        place[last] = Raw(b"\0")  # in no JSON text
-    begin, between, end = encode(whole).split(b"\0")
-    return lambda first, second: begin + encode(first) + between + encode(second) + end
+        place[last] = Raw(bytes([number]))  # in no JSON text
+    begin, *rest = re.split(rb"([\0-\x1f])", encode(whole))
+    if len(pointers) == 2:  # nearly always, and twice for each row
+        first, between, second, end = rest
+        one, other = first[0], second[0]
+        return lambda *values: begin + encode(values[one]) + between + encode(values[other]) + end
+    after = [(place[0], text) for place, text in zip(rest[::2], rest[1::2], strict=True)]
+    return lambda *values: begin + b"".join(encode(values[place]) + text for place, text in after)
 
 
 def _all_inputs(partitions: int) -> Collection[TopicPartition]:
@@ -185,7 +202,7 @@ def report_of(state: State, rejected: tuple[Rejected, ...] = ()) -> Report:
     tallies = [one.tallies.epoch for one in ledgers]
     bounds, expected = claims(model, tallies), expected_mistakes(model, tallies)
     counts = [
-        PartitionCounts(one.tallies.life, len(one.waiting), len(one.parked), one.tallies.epoch)
+        PartitionCounts(one.tallies.life, len(one.waiting), len(one.parked), one.tallies.epoch, one.tallies)
         for one in ledgers
     ]
     margin, proved = certificate(model), proved_changes(model)

@@ -9,7 +9,8 @@ import msgspec
 from msgspec import UNSET
 
 from mistakebound.core.messages.asking import MILLION
-from mistakebound.core.messages.tallies import EXAMPLE_OUTCOMES, LABEL_OUTCOMES, Tally
+from mistakebound.core.messages.tallies import EXAMPLE_OUTCOMES, LABEL_OUTCOMES, Tallies, Tally
+from mistakebound.core.messages.tenants import TenantCounts, by_tenant
 from mistakebound.core.model.model import Model
 from mistakebound.core.records import Stream
 from mistakebound.core.reporting.measures import NOTHING_JUDGED, ConfusionReport, confusion_report
@@ -20,7 +21,7 @@ from mistakebound.settings import LabelValue
 
 FEWEST_TO_COMPARE = 100
 """Labelled examples from which on a learner is compared with always the majority: it has to make its first mistakes."""
-ONLY_WHERE_TOLD = ("worse_than_majority", "rejected", "afresh", "asked", "proved_changes")
+ONLY_WHERE_TOLD = ("worse_than_majority", "rejected", "afresh", "asked", "proved_changes", "tenants")
 """Fields that earlier versions did not have: a report with nothing to tell is the same, byte for byte, as theirs."""
 
 
@@ -144,6 +145,8 @@ class Report:
     """The same of the predictions made in the present epoch alone."""
     proved_changes: ProvedChanges | None = None
     """Where a margin is declared and the model was folded: how often the stream must have changed in this epoch."""
+    tenants: tuple[TenantCounts, ...] = ()
+    """Where `features.cross` is set, or was: the largest tenants first, all others together last."""
 
     def as_dict(self) -> dict[str, Any]:
         """Plain JSON values. A field of `ONLY_WHERE_TOLD` is left out where it has nothing to tell."""
@@ -167,6 +170,8 @@ class PartitionCounts:
     parked: int
     of_epoch: Tally | None = None
     """Counts of the present epoch; None where it has not worked yet."""
+    tallies: Tallies | None = None
+    """Which also count by tenant."""
 
 
 def report(
@@ -209,6 +214,7 @@ def report(
         confusion=confusion_report([one.life for one in counted], classes, labelled),
         confusion_of_epoch=confusion_report(of_epoch, classes),
         proved_changes=proved,
+        tenants=by_tenant([one.tallies for one in counted if one.tallies is not None]),
     )
 
 

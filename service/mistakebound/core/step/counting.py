@@ -57,9 +57,21 @@ class Counting:
             self._tallies.epoch.mistakes += of_epoch
         return mistaken
 
-    def updated(self, *, demoted: bool) -> None:
-        """The model learned."""
+    def predicted(self, tenant: str) -> None:
+        """Count a prediction of a tenant's example."""
+        self._tallies.of_tenant(tenant).predicted += 1
+
+    def judged_of(self, tenant: str, *, mistaken: bool) -> None:
+        """Count a judged prediction of a tenant's example."""
+        line = self._tallies.of_tenant(tenant)
+        line.labelled += 1
+        line.mistakes += mistaken
+
+    def updated(self, *, demoted: bool, tenant: str | None = None) -> None:
+        """The model learned, from an example of this tenant."""
         self._updates += 1
+        if tenant is not None:
+            self._tallies.of_tenant(tenant).updates += 1
         self._facts.updates["demote" if demoted else "promote"] += 1
 
     def length(self, length: float) -> None:

@@ -84,7 +84,7 @@ def explain(
     None where it would take more scores than are `left`, though no more than a whole step may take.
     """
     try:
-        x = model.features(entry.features)
+        x = model.features(entry.features, entry.tenant)
     except BadRecord:  # predicted in an older epoch, whose settings took what these do not
         x = ()
     cost = len(x) * max(1, len(model.classes) - 1)

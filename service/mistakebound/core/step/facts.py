@@ -4,13 +4,14 @@ No decision depends on them, and none is ever made again from them: the log alon
 """
 
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Literal
 
 from mistakebound.core.messages.asking import Asked
 from mistakebound.core.messages.tallies import ExampleOutcome, LabelOutcome
+from mistakebound.core.messages.tenants import TenantCounts
 from mistakebound.core.records import Stream
 from mistakebound.core.step.explain import ExplainedMistake
 
@@ -92,3 +93,5 @@ class PartitionTotals:
     oldest_waiting_ms: int | None = None
     """Stream time at which the oldest waiting example was predicted; None when none waits."""
     confusion: ConfusionTotals = ConfusionTotals()
+    tenants: Sequence[TenantCounts] = ()
+    """The largest tenants, and all others together, where there are any."""

@@ -149,8 +149,8 @@ class PartitionStep:
 
     def _example(self, record: Record, offset: int, time_ms: int) -> None:
         model, ledger = self.model, self.ledger
-        record_id, raw = self.reader.example(record)
-        x = model.features(raw)
+        record_id, raw, tenant = self.reader.example(record)
+        x = model.features(raw, tenant)
         self.sizes.check(record, raw)
         if record_id in ledger.waiting or record_id in ledger.remembered:
             self.decisions.append(Decision("duplicate", record_id, offset))
@@ -167,6 +167,7 @@ class PartitionStep:
             source=offset,
             at=ledger.stream_time,
             model=model.encoded_version(),  # type: ignore[arg-type]
+            tenant=UNSET if tenant is None else tenant,
         )
         beside: Beside | None = None
         if self.asking is not None and one is not UNSET:
@@ -185,8 +186,11 @@ class PartitionStep:
             ledger.outcomes_end,
             model.folded(),
             beside,
+            tenant,
         )
         ledger.wait(entry)
+        if tenant is not None:
+            self.counting.predicted(tenant)
         if predicted is not None:
             self.facts.predicted[spelled(predicted)] += 1
         self.facts.margins.append(confidence(score))
@@ -224,10 +228,12 @@ class PartitionStep:
         if (
             carried is not None
         ):  # checked even where it is not needed: a record is valid or not whatever others came
-            self.model.features(carried.features)
+            self.model.features(carried.features, carried.tenant)
             self.sizes.check_carried(carried.features)
         if new_class is not None:
-            self.sizes.check_classes(*new_class, self.state.settings.batch.max_records)
+            settings = self.state.settings
+            of_tenants = settings.features.cross is not None or bool(ledger.tallies.tenants)
+            self.sizes.check_classes(*new_class, settings.batch.max_records, of_tenants=of_tenants)
         waiting = ledger.waiting.get(record_id)
         if waiting is not None:  # the first row of `OUTCOMES`: nearly every label ends here
             if time_ms >= 0:
@@ -251,14 +257,15 @@ class PartitionStep:
 
     def _park(self, record_id: str, offset: int, label: LabelValue, carried: Carried | None) -> None:
         """The label waits for its example; if that makes one too many, the oldest waits no longer."""
-        ledger, predicted = self.ledger, None if carried is None else carried.predicted
+        ledger, predicted, tenant = self.ledger, None, None
         features: Raw | UnsetType = UNSET
         ledger.park(record_id, offset, label, carried)
         if carried is not None:
-            features = Raw(carried.features)
+            features, predicted, tenant = Raw(carried.features), carried.predicted, carried.tenant
             self.bytes += len(carried.features)
+        at = ledger.stream_time
         self.decisions.append(
-            Decision("parked", record_id, None, offset, label, predicted, ledger.stream_time, features)
+            Decision("parked", record_id, None, offset, label, predicted, at, features, tenant=tenant)
         )
         surplus = ledger.surplus_label()
         if surplus is not None:
@@ -270,12 +277,15 @@ class PartitionStep:
 
     def _apply_late(self, record_id: str, label_offset: int, label: LabelValue, carried: Carried) -> None:
         """Judge the label record's own content. The epoch of its prediction is not known."""
-        features, predicted = carried
-        entry = Waiting(record_id, label_offset, self.ledger.stream_time, predicted, NO_EPOCH, features, 0, 0)
+        features, predicted, tenant = carried
+        at, raw = self.ledger.stream_time, Raw(features)
+        entry = Waiting(record_id, label_offset, at, predicted, NO_EPOCH, features, 0, 0, tenant=tenant)
         self.bytes += len(features)
         self._judge(entry, label, late=True)
         self.decisions.append(
-            Decision("applied_late", record_id, None, label_offset, label, predicted, None, Raw(features))
+            Decision(
+                "applied_late", record_id, None, label_offset, label, predicted, None, raw, tenant=tenant
+            )
         )
 
     def _judge(self, entry: Waiting, label: LabelValue, *, late: bool = False) -> None:
@@ -284,6 +294,8 @@ class PartitionStep:
         mistaken = self.counting.judged(
             label, entry.predicted, of_epoch=entry.epoch == model.epoch, outstanding=len(ledger.waiting)
         )
+        if entry.tenant is not None:
+            self.counting.judged_of(entry.tenant, mistaken=mistaken)
         ledger.resolve(entry.id, label)
         if mistaken:
             self.explaining.mistake(model, self.partition, entry, label, ledger.stream_time)
@@ -294,7 +306,7 @@ class PartitionStep:
         model, partition = self.model, self.partition
         amount, predicted, behind = 0.0, entry.predicted, 0
         try:
-            x = model.features(entry.features)
+            x = model.features(entry.features, entry.tenant)
         except BadRecord:  # predicted in an older epoch, whose settings took what these do not
             model.labelled(partition)
             return
@@ -314,11 +326,12 @@ class PartitionStep:
         version = model.version()  # before this label is counted
         model.labelled(partition)
         n = model.learn(partition, x, label, predicted, behind, amount)
-        self.counting.updated(demoted=label == self.negative)
+        self.counting.updated(demoted=label == self.negative, tenant=entry.tenant)
         clock, raw = list(model.clock), Raw(entry.features)
         update = Update(
-            model.epoch, n, clock, entry.id, label, predicted, raw, entry.source, version, behind, late=late
-        )
+            model.epoch, n, clock, entry.id, label, predicted, raw, entry.source, version, behind, late=late,
+            tenant=entry.tenant,
+        )  # fmt: skip
         if amount != 1.0:
             update = replace(update, amount=amount)
         self._write(Outgoing("updates", partition, entry.id.encode(), encode(update)))

@@ -11,10 +11,11 @@ from mistakebound.core.messages.confusion import (
     MOST_TABLED,
     NAMES_BYTES,
 )
+from mistakebound.core.messages.crossing import TENANT_BYTES
 from mistakebound.core.messages.dead_letters import record_bytes
 from mistakebound.core.messages.inputs import ID_BYTES
 from mistakebound.core.messages.schema import encode
-from mistakebound.core.messages.tallies import Tallies, zero
+from mistakebound.core.messages.tallies import TENANT_LINES, TENANT_NAMES_BYTES, Tallies, zero
 from mistakebound.core.model.model import Model
 from mistakebound.core.records import Record
 
@@ -26,6 +27,8 @@ COUNT_BYTES = 13
 """Most digits of a count of one partition."""
 SUMMARY_BYTES = len(encode(Tallies(zero(), zero()))) + 40 * COUNT_BYTES + 400
 """The last `outcomes` record of a partition step, without classes, versions, decisions and `order`: 36 counts and names."""
+TENANTS_BYTES = TENANT_NAMES_BYTES + (TENANT_LINES + 1) * (4 * COUNT_BYTES + 8) + 40
+"""What the lines of tenants may add to it: names, and four counts each."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +49,7 @@ class Sizes:
         self._version = PER_PARTITION_BYTES * model.partitions
         # An id of control characters is escaped six-fold; labels are the true and the predicted one.
         self._beside = 6 * ID_BYTES + 2 * model.class_bytes + model.score_bytes + self._version + FIXED_BYTES
+        self._beside += 6 * TENANT_BYTES * (model.settings.features.cross is not None)
         self._fixed = record_bytes(None, None, ()) + self._beside + self._version
         self._surely_fits = min(limits.predictions, limits.updates) - self._fixed
 
@@ -60,12 +64,14 @@ class Sizes:
         _check("the example", prediction, "predictions", self._limits.predictions, less)
         _check("the example", update, "updates", self._limits.updates, less)
 
-    def check_classes(self, classes: int, names: int, records: int) -> None:
+    def check_classes(self, classes: int, names: int, records: int, *, of_tenants: bool) -> None:
         """Raises BadRecord where this many open classes could make the tallies too large for `outcomes`.
 
-        `names`: bytes of their names as JSON; `records`: most in a step, each of which may be a run of its own.
+        `names`: bytes of their names as JSON; `records`: most in a step, each of which may be a run of its own;
+        `of_tenants`: there are lines of tenants, or there may come some.
         """
         tallies = 2 * (names + (COUNT_BYTES + 2) * classes + _confusion_bytes(classes, names))
+        tallies += TENANTS_BYTES * of_tenants
         size = record_bytes(None, None, ()) + SUMMARY_BYTES + self._version + 2 * records + tallies
         less = "raise max.message.bytes, send fewer or shorter classes, or lower batch.max_records"
         _check("with one more class the tallies", size, "outcomes", self._limits.outcomes, less)

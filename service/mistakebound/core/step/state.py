@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from msgspec import UNSET
 
 from mistakebound.core.ledger.ledger import Ledger
+from mistakebound.core.messages.tenants import by_tenant
 from mistakebound.core.model.model import Model
 from mistakebound.core.records import Topic
 from mistakebound.core.step.confusions import totals_of
@@ -58,4 +59,5 @@ class State:
             asked=None if life.asked is UNSET else copy(life.asked),
             oldest_waiting_ms=None if oldest is None else oldest.at,
             confusion=totals_of(life.confusion),
+            tenants=by_tenant((ledger.tallies,)) if ledger.tallies.tenants else (),
         )

@@ -21,8 +21,8 @@ class TornPartitionStep(PartitionStep):
         if published is None:
             super()._example(record, offset, time_ms)
             return
-        record_id, raw = self.reader.example(record)
-        self.model.features(raw)
+        record_id, raw, tenant = self.reader.example(record)
+        self.model.features(raw, tenant)
         self.sizes.check(record, raw)
         if record_id in ledger.waiting or record_id in ledger.remembered:
             self.decisions.append(Decision("duplicate", record_id, offset))
@@ -39,8 +39,11 @@ class TornPartitionStep(PartitionStep):
             ledger.outcomes_end,
             published.updates,
             published.beside,
+            tenant,
         )
         ledger.wait(entry)
+        if tenant is not None:
+            self.counting.predicted(tenant)
         if entry.predicted is not None:
             self.facts.predicted[spelled(entry.predicted)] += 1
         if record_id in ledger.parked:

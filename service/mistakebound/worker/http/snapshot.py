@@ -110,7 +110,11 @@ class Snapshots:
         learned, classes = self._learned, () if state is None else state.model.classes
         counts = [
             PartitionCounts(
-                ledger.tallies.life, len(ledger.waiting), len(ledger.parked), ledger.tallies.epoch
+                ledger.tallies.life,
+                len(ledger.waiting),
+                len(ledger.parked),
+                ledger.tallies.epoch,
+                ledger.tallies,
             )
             for ledger in ledgers.values()
         ]

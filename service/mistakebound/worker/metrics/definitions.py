@@ -5,7 +5,8 @@
 2. What must outlive the process is a gauge by `partition`, exported by its owner and removed when the
    partition moves away, so `sum` over all workers is right.
 3. Every label value that is known in advance is exported from the start, at zero.
-4. Up to 20 classes are label values; with more, or an open set, the series have no class label.
+4. Up to 20 classes are label values; with more, or an open set, the series have no class label. Of each partition's
+   tenants the 20 largest are, and the rest are `other`.
 """
 
 import platform
@@ -25,6 +26,7 @@ from mistakebound.core.step.facts import Direction
 from mistakebound.worker.events import PHASES, RebuildReason, TransactionResult
 from mistakebound.worker.metrics.confusion_gauges import ConfusionGauges
 from mistakebound.worker.metrics.registry import PREFIX, Registry
+from mistakebound.worker.metrics.tenants import TenantGauges
 
 MOST_CLASSES = 20
 STREAMS = get_args(Stream)
@@ -237,6 +239,7 @@ class Definitions:
             for metric, (name, text) in _ASKED.items()
         }
         self.confusion = ConfusionGauges(add, self.classes)
+        self.tenants = TenantGauges(add)
         self.waiting_limit = add.gauge(
             "waiting_limit", "Most examples that may wait for their label in one partition."
         )

@@ -223,6 +223,7 @@ class Metrics:
             else:
                 self._of.oldest.labels(str(partition)).set(one.oldest_waiting_ms / 1000)
             self._of.confusion.export(str(partition), one.confusion)
+            self._of.tenants.export(str(partition), one.tenants)
 
     def _remove(self, partitions: Iterable[int]) -> None:
         """The partitions are no longer ours: their new owners export them from now on."""
@@ -232,6 +233,7 @@ class Metrics:
             for stream in get_args(Stream):
                 self._of.lag.remove(stream, partition)
             self._of.confusion.remove(partition)
+            self._of.tenants.remove(partition)
 
     def _add_classes(self, counter: Counter, counts: Mapping[Any, int]) -> None:
         """Add counts by class. A class of an older epoch counts as `other`; without classes, add only the sum."""

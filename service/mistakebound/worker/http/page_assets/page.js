@@ -4,6 +4,7 @@ import { showAsked } from "/asked.js";
 import { showClasses } from "/classes.js";
 import { alone, showFigures, showHistory, showOutcomes, showPartitions } from "/figures.js";
 import { showBounds, showMistakes, showWeights } from "/model.js";
+import { showTenants } from "/tenants.js";
 import { $, list, make, percent, say, time } from "/write.js";
 
 const EVERY_MS = 2000;
@@ -59,6 +60,7 @@ function show(status) {
   showAsked(status);
   showWeights(worker);
   showClasses(status, worker);
+  showTenants(status);
   showMistakes(worker);
   showPartitions(status, worker);
   say("now", time(worker.now));
