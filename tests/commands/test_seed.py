@@ -354,6 +354,31 @@ def test_a_recording_without_a_judged_example_is_refused(settings: Settings) -> 
     assert "rejected: 2 labels, unknown-label; the first, labels-0 offset 3: " in some.stdout
 
 
+def test_settings_that_the_epoch_holds_need_not_be_given_again(settings: Settings) -> None:
+    """The log is enough; the pointers into messages go on too, as the workers' own settings have them."""
+    _csv()
+    told = altered(settings, learner={"kind": "winnow"}, messages={"label": "/truth"})
+    with opened(told) as log:
+        Run(log, told)
+        place = ("--set", f"log.prefix={settings.log.prefix}")
+        ok("seed", "warm.csv", *place, log=settings.log.url)
+        *_, last = read_updates(log)
+        assert isinstance(last, Epoch)
+        assert last.epoch == 3
+        assert last.settings == read_updates(log)[0].settings  # type: ignore[union-attr]
+        assert last.messages == {**told.messages.model_dump(), "label": "/truth"}
+        Run(log, told)
+
+
+def test_a_log_without_an_epoch_needs_what_a_worker_needs(settings: Settings) -> None:
+    """There is nothing to take it from."""
+    _csv()
+    with opened(settings):
+        told = run("seed", "warm.csv", "--set", f"log.prefix={settings.log.prefix}", log=settings.log.url)
+    assert told.exit_code == 2
+    assert "labels.max_delay" in told.stderr
+
+
 def test_a_log_of_other_settings_is_refused_by_the_command(settings: Settings) -> None:
     """Exit 5, as `run` does."""
     _csv()

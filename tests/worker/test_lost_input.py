@@ -180,6 +180,24 @@ def test_an_input_is_another_by_its_name_its_id_or_its_partitions(now: InputTopi
         refuse_other_topics(log, epoch)
 
 
+def test_an_epoch_after_one_without_pointers_holds_them_only_where_they_are_given(settings: Settings) -> None:
+    """Whoever begins it may not know what the workers of an earlier version were told."""
+    with opened(settings) as log:
+        older = msgspec.json.encode(Epoch(1, 1, dict(settings.of_epoch())))
+        log.exclusively(lambda: [Outgoing("updates", 0, None, older)])
+        for given, held in (
+            ({}, None),
+            ({"label": "/truth"}, "/truth"),
+            ({"label": "/truth"}, "/truth"),
+        ):
+            now = Settings.model_validate({**settings.model_dump(exclude={"messages"}), "messages": given})
+            plan = reset.planned(log, now, None)
+            assert plan is not None
+            reset.execute(log, now, plan, 5)
+            newest = epochs(log)[-1]
+            assert (newest.messages["label"] if newest.messages else None) == held
+
+
 def test_an_older_log_that_names_no_inputs_goes_on(settings: Settings) -> None:
     """Its epoch says nothing of topics, so there is nothing to compare."""
     with opened(settings) as log:

@@ -2,6 +2,9 @@
 
 import os
 from pathlib import Path
+from typing import Any
+
+from msgspec import UNSET
 
 from mistakebound.commands.output import print_message
 from mistakebound.config.keys import render_toml
@@ -13,13 +16,13 @@ from mistakebound.settings import Settings
 def settings_in_epoch(
     epoch: Epoch | None, config: Path | None, sets: list[str] | None, log: str | None
 ) -> Settings:
-    """For verbs that only read: under `learner`, `features` and `labels`, what is not given is as in the epoch.
+    """For verbs that change no settings: under `learner`, `features`, `labels` and `messages`, what is not given is as in the epoch.
 
     A message names what was taken and differs from the defaults. Raises ConfigurationError.
     """
     if epoch is None:
         return load(config, sets or (), log, os.environ).settings
-    return _told(epoch, load_in_epoch(config, sets or (), log, os.environ, epoch.epoch, epoch.settings))
+    return _told(epoch, load_in_epoch(config, sets or (), log, os.environ, epoch.epoch, _held_by(epoch)))
 
 
 def settings_of_next(
@@ -31,10 +34,14 @@ def settings_of_next(
     says so. Raises ConfigurationError.
     """
     if epoch is not None:
-        found = load_in_epoch(config, sets or (), log, os.environ, epoch.epoch, epoch.settings)
+        found = load_in_epoch(config, sets or (), log, os.environ, epoch.epoch, _held_by(epoch))
         if found.origins["labels.max_delay"].kind == "epoch":
             return _told(epoch, found)
     return load(config, sets or (), log, os.environ).settings
+
+
+def _held_by(epoch: Epoch) -> dict[str, Any]:
+    return {**epoch.settings, "messages": {} if epoch.messages is UNSET else epoch.messages}
 
 
 def _told(epoch: Epoch, found: Loaded) -> Settings:

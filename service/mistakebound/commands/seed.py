@@ -14,7 +14,16 @@ from mistakebound.commands.labelled_files.columns import (
     TenantColumn,
     given_columns,
 )
-from mistakebound.commands.options import Config, DryRun, Json, LogUrl, Sets, WaitS, open_log, read_settings
+from mistakebound.commands.options import (
+    Config,
+    DryRun,
+    Json,
+    LogUrl,
+    Sets,
+    WaitS,
+    open_log,
+    read_log_settings,
+)
 from mistakebound.commands.unusable import MaxInvalid
 
 
@@ -37,11 +46,12 @@ def seed(
 ) -> None:
     """Learn from a file before the stream: the updates are marked as seeds, and never count as mistakes.
 
-    They form an epoch of their own, on which the next one is based; what was learned before stays. Stop all
-    workers first. No theorem holds for a model that started warm. Where nothing can be learned from, or too much is
+    They form an epoch of their own, on which the next one is based; what was learned before stays. Settings that the
+    log's epoch fixed need not be given again. Stop all workers first. No theorem holds for a model that started warm. Where nothing can be learned from, or too much is
     rejected, nothing is written and the exit code is 3.
     """
     from mistakebound.commands.data_files import labelled_rows, read_as
+    from mistakebound.commands.epoch_settings import settings_in_epoch
     from mistakebound.commands.errors import CommandError
     from mistakebound.commands.json_forms import Seeded
     from mistakebound.commands.output import print_form, print_message
@@ -52,13 +62,15 @@ def seed(
     from mistakebound.core.replay.rejections import Rejections
     from mistakebound.exit_codes import ExitCode
     from mistakebound.worker.epochs import seeding
+    from mistakebound.worker.epochs.epochs import newest_epochs
     from mistakebound.worker.epochs.reset import must_not_be_lost
 
-    settings = read_settings(config, sets, log)
-    require_for_run(settings)
+    settings = read_log_settings(config, sets, log)
     columns = given_columns(label, record_id, features, ignore, delimiter, tenant)
     of_recording = Rejections()
     with open_input_file(file) as opened, open_log(settings) as reached:
+        settings = settings_in_epoch(next(iter(newest_epochs(reached)), None), config, sets, log)
+        require_for_run(settings)
         data = read_as(opened, form, columns, settings)
         require_learner(settings, reached.partitions)
         must_not_be_lost(reached, settings, reached.group_positions())

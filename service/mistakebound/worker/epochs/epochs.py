@@ -10,7 +10,7 @@ import time
 from collections.abc import Sequence
 
 import structlog
-from msgspec import UNSET
+from msgspec import UNSET, UnsetType
 
 from mistakebound.core.messages.schema import Epoch, encode, read_update
 from mistakebound.core.model.model import first_epoch
@@ -82,6 +82,17 @@ def refuse_changed(epoch: Epoch, settings: Settings) -> None:
             f"  {listed}\nSet them back; or begin the next epoch with them: `mistakebound reset` shows what that "
             "means, `mistakebound reset --execute` does it."
         )
+
+
+def pointers_after(before: Epoch | None, settings: Settings) -> dict[str, str] | UnsetType:
+    """What the epoch that follows `before` holds of `messages.*`.
+
+    Nothing, where an earlier version's epoch held nothing and nothing is given: its workers may have been told more
+    than whoever begins this one.
+    """
+    if before is not None and before.messages is UNSET and not settings.messages.model_fields_set:
+        return UNSET
+    return settings.messages.model_dump()
 
 
 def warn_of_other_pointers(epoch: Epoch, settings: Settings) -> None:

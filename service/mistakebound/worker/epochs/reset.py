@@ -17,6 +17,7 @@ from mistakebound.core.records import Outgoing, Position, Topic, Transaction
 from mistakebound.log.newest import newest_record
 from mistakebound.log.protocol import Fenced, Log, Refused, Session, StaleGeneration, TransactionFailed
 from mistakebound.settings import Settings
+from mistakebound.worker.epochs.epochs import pointers_after
 from mistakebound.worker.epochs.input_topics import input_topics, refuse_other_topics
 
 SLOT = "reset"
@@ -119,7 +120,7 @@ def planned(log: Log, settings: Settings, base: Base | None, *, same_records: bo
     if base is not None:
         base = Base(base.epoch or number, base.updates)
         _must_exist(base, found, log.partitions)
-    pointers = settings.messages.model_dump()
+    pointers = pointers_after(found.newest, settings)
     begins = Epoch(number + 1, FORMAT, dict(settings.of_epoch()), base, input_topics(log), pointers)
     plan = Plan(found, begins)
     if base is not None:

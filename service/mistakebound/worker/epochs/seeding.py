@@ -24,7 +24,7 @@ from mistakebound.core.step.state import State
 from mistakebound.core.step.step import Step
 from mistakebound.log.protocol import Log, Refused, Session
 from mistakebound.settings import Settings
-from mistakebound.worker.epochs.epochs import refuse_changed
+from mistakebound.worker.epochs.epochs import pointers_after, refuse_changed
 from mistakebound.worker.epochs.input_topics import input_topics, refuse_other_topics
 from mistakebound.worker.epochs.reset import History, Positions, as_only_member, history, write
 
@@ -71,7 +71,7 @@ def planned(log: Log, settings: Settings, rows: Iterable[Row]) -> SeedPlan:
         own = list(found.updates[found.newest.epoch])
         if any(own) or found.newest.base is not None:
             base = Base(found.newest.epoch, own)
-    topics, pointers = input_topics(log), settings.messages.model_dump()
+    topics, pointers = input_topics(log), pointers_after(None if found is None else found.newest, settings)
     seeds = Epoch(max(epochs, default=0) + 1, FORMAT, dict(settings.of_epoch()), base, topics, pointers)
     partitions = log.partitions
     fold = Fold(settings, partitions, [*epochs.values(), seeds])
