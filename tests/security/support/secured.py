@@ -1,7 +1,7 @@
 """A real broker with every kind of listener, and rights to be granted behind them.
 
 Listeners: `tls` (the broker shows a certificate), `mtls` (the client shows one, too), `scram` (TLS and a
-password), `expired` (a certificate that expired yesterday), and `inside`, plain, for the broker, its controller and
+password), `oauth` (TLS and a token of `issuer`), `expired` (a certificate that expired yesterday), and `inside`, plain, for the broker, its controller and
 the tests themselves: a client of it may do everything. Behind `mtls` and `scram` the
 StandardAuthorizer asks for every right.
 """
@@ -28,11 +28,19 @@ from kafka.admin import (
 from mistakebound.settings import Settings
 from tests.log.support.broker import PROPERTIES, READY, START_S, Node, free_ports
 from tests.security.support.certificates import HOST, Certificates
+from tests.security.support.issuer import AUDIENCE, CLIENT, SECRET, Issuer
 from tests.security.support.rights import Right
 
 MECHANISM = "SCRAM-SHA-512"
 USERS = ("worker", "topics", "reader", "examples", "labels")
-DOORS = {"inside": "PLAINTEXT", "tls": "SSL", "mtls": "SSL", "scram": "SASL_SSL", "expired": "SSL"}
+DOORS = {
+    "inside": "PLAINTEXT",
+    "tls": "SSL",
+    "mtls": "SSL",
+    "scram": "SASL_SSL",
+    "oauth": "SASL_SSL",
+    "expired": "SSL",
+}
 PROPAGATED_S = 10.0
 EVERY_ACL = ACLFilter(
     principal=None,
@@ -54,6 +62,7 @@ class Secured:
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self.certificates = Certificates(folder / "certificates")
+        self.issuer = Issuer(self.certificates)
         self._ports: dict[str, int] = {}
         self._nodes: list[Node] = []
         self._admin: Any = None
@@ -74,6 +83,14 @@ class Secured:
                 "sasl_mechanism": MECHANISM,
                 "sasl_plain_username": user,
                 "sasl_plain_password": password(user),
+            }
+        if door == "oauth":
+            options |= {
+                "sasl_mechanism": "OAUTHBEARER",
+                "sasl_oauth_url": f"{self.issuer.url}/token",
+                "sasl_oauth_client_id": CLIENT,
+                "sasl_oauth_client_secret": SECRET,
+                "sasl_oauth_cafile": str(self.certificates.authority),
             }
         return {name: value for name, value in (options | more).items() if value is not None}
 
@@ -155,8 +172,8 @@ class Secured:
             + ",".join(f"{door.upper()}:{protocol}" for door, protocol in DOORS.items()),
             "controller.quorum.voters": f"100@{HOST}:{controller}",
             "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
-            # The broker and its controller: they come in by plain doors, which know nobody's name.
-            "super.users": "User:ANONYMOUS",
+            # The broker and its controller, by plain doors, which know nobody's name; and whoever has a token.
+            "super.users": f"User:ANONYMOUS;User:{CLIENT}",
         }
         self._nodes = [
             Node(
@@ -178,6 +195,8 @@ class Secured:
                     "listeners": listens,
                     "advertised.listeners": listens,
                 },
+                # Kafka asks only addresses that its operator allows.
+                flags=(f"-Dorg.apache.kafka.sasl.oauthbearer.allowed.urls={self.issuer.keys.as_uri()}",),
             ),
         ]
         credentials = [
@@ -207,7 +226,21 @@ class Secured:
             "listener.name.expired.ssl.keystore.type": "PEM",
             "listener.name.expired.ssl.keystore.location": str(certificates.expired.both),
             "sasl.enabled.mechanisms": MECHANISM,
+            **self._oauth(),
             f"listener.name.scram.{MECHANISM.lower()}.sasl.jaas.config": login,
+        }
+
+    def _oauth(self) -> dict[str, str]:
+        own, security = "listener.name.oauth.oauthbearer", "org.apache.kafka.common.security.oauthbearer"
+        return {
+            "listener.name.oauth.sasl.enabled.mechanisms": "OAUTHBEARER",
+            f"{own}.sasl.server.callback.handler.class": f"{security}.OAuthBearerValidatorCallbackHandler",
+            f"{own}.sasl.jaas.config": f"{security}.OAuthBearerLoginModule required;",
+            f"{own}.sasl.oauthbearer.jwks.endpoint.url": self.issuer.keys.as_uri(),
+            f"{own}.sasl.oauthbearer.expected.audience": AUDIENCE,
+            f"{own}.sasl.oauthbearer.expected.issuer": self.issuer.url,
+            # Sessions end with their tokens, as on brokers that mean it: clients must log in again in time.
+            f"{own}.connections.max.reauth.ms": "3600000",
         }
 
     def _wait_until_it_serves(self) -> None:
@@ -220,6 +253,7 @@ class Secured:
             time.sleep(0.05)
 
     def __enter__(self) -> Self:
+        self.issuer.__enter__()
         for attempt in range(3):
             self._set_up(self._folder / str(attempt))
             try:
@@ -237,6 +271,7 @@ class Secured:
     ) -> None:
         self._admin.close()
         self._end()
+        self.issuer.__exit__()
 
     def _end(self) -> None:
         for node in reversed(self._nodes):

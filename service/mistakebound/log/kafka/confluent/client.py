@@ -8,17 +8,21 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
 
+import structlog
 from confluent_kafka import Consumer, KafkaError, KafkaException, Producer
 
-from mistakebound.log.kafka import timeouts
+from mistakebound.log.kafka import oauth_options, timeouts
 from mistakebound.log.kafka.confluent.errors import Errors
 from mistakebound.log.kafka.confluent.fetch import ConfluentFetcher
 from mistakebound.log.kafka.confluent.second_reading import SecondReading
 from mistakebound.log.kafka.confluent.send import ConfluentSender, Connections
 from mistakebound.log.kafka.confluent.session import ConfluentSession
 from mistakebound.log.kafka.kafka_python.cluster import Cluster
+from mistakebound.log.kafka.oauth import TokenRefused, TokenSource, TokenUnavailable
 from mistakebound.log.kafka.write import Writer
 from mistakebound.log.protocol import Misconfigured
+
+_log = structlog.get_logger(__name__)
 
 BOTH: Mapping[str, str] = {
     "security_protocol": "security.protocol",
@@ -68,7 +72,7 @@ CONNECTIONS: Mapping[str, Any] = {"log_level": 6, "log.connection.close": True}
 
 def translated_options(given: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
     """`[kafka]` as librdkafka spells it: for a consumer and for a producer. Raises Misconfigured."""
-    known = {*BOTH, *CONSUMING, *PRODUCING, *OTHERS_ALONE, "ssl_check_hostname"}
+    known = {*BOTH, *CONSUMING, *PRODUCING, *OTHERS_ALONE, *oauth_options.OPTIONS, "ssl_check_hostname"}
     unknown = ", ".join(f"kafka.{name}" for name in given if name not in known)
     if unknown:
         raise Misconfigured(
@@ -90,12 +94,14 @@ class ConfluentClient:
 
     def __init__(self, cluster: Cluster) -> None:
         self._cluster = cluster
-        self._everywhere = {
+        self._everywhere: dict[str, Any] = {
             "bootstrap.servers": ",".join(cluster.connection.servers),
             "metadata.max.age.ms": 30_000,
             "topic.metadata.refresh.interval.ms": 30_000,
             **SILENT,
         }
+        if cluster.connection.tokens is not None:
+            self._everywhere["oauth_cb"] = partial(_token, cluster.connection.tokens)
         self._given = translated_options(cluster.connection.given)
 
     def fetcher(self) -> ConfluentFetcher:
@@ -149,6 +155,16 @@ class ConfluentClient:
         options = {**self._everywhere, **ours, **more, **self._given["consumer"]}
         consumer: Consumer = _made(Consumer, options, errors)
         return consumer
+
+
+def _token(source: TokenSource, _: str) -> tuple[str, float, str, dict[str, str]]:
+    """As librdkafka asks for it. What this raises reaches the listener for errors as `_AUTHENTICATION`, without its text."""
+    try:
+        token = source.token()
+    except (TokenUnavailable, TokenRefused) as error:
+        _log.warning("token_unavailable", error=str(error))
+        raise
+    return token.text, token.expires_s, token.subject, dict(source.extensions)
 
 
 def _made(

@@ -20,6 +20,10 @@ from kafka.net.manager import KafkaConnectionManager
 from kafka.net.selector import NetworkSelector
 from kafka.net.transport import KafkaSSLTransport, KafkaTCPTransport
 
+from mistakebound.log.kafka.oauth import TokenRefused
+from mistakebound.log.kafka.oauth_options import EXTENSIONS, JWT_PATH, SCOPE, URL
+from mistakebound.log.kafka.oauth_options import MECHANISM as OAUTHBEARER
+
 _CERTIFICATE = {
     **dict.fromkeys((9, 10), "renew the broker's certificate, or set this machine's clock"),
     **dict.fromkeys((3, 11, 12), "renew the list in kafka.ssl_crlfile"),
@@ -104,7 +108,7 @@ class Noting(KafkaConnectionManager):  # type: ignore[misc]
 
     def _watch(self, node_id: Any, connection: Any) -> None:
         def failed(error: Any) -> None:
-            if (reason := refusal(error)) is not None:
+            if (reason := refusal(error, self.config["sasl_mechanism"])) is not None:
                 self._reasons[node_id] = reason
             elif error is not None:
                 self.last = str(error)
@@ -146,10 +150,18 @@ _SASL = {
 }
 
 
-def refusal(error: BaseException) -> str | None:
+_TOKEN_REJECTED = (
+    "the broker does not accept the token; compare its issuer, audience and scope with what the broker's listener wants "
+    f"(kafka.{URL}, kafka.{SCOPE}, kafka.{JWT_PATH}, kafka.{EXTENSIONS}), and the clocks of both"
+)
+
+
+def refusal(error: BaseException, mechanism: str | None = None) -> str | None:
     """What a refusal means, and what to do; None for errors that may pass by themselves."""
-    if isinstance(error, AuthRefused):
+    if isinstance(error, (AuthRefused, TokenRefused)):
         return str(error.args[0])
+    if mechanism == OAUTHBEARER and isinstance(error, kafka_errors.SaslAuthenticationFailedError):
+        return _TOKEN_REJECTED
     if type(error) in _SASL:
         return _SASL[type(error)]
     # kafka-python puts TLS errors into errors of its own, in one of two ways.

@@ -22,8 +22,11 @@ from mistakebound.core.records import Topic
 from mistakebound.log.kafka import timeouts
 from mistakebound.log.kafka.kafka_python.auth_errors import AuthRefused, noting_client
 from mistakebound.log.kafka.kafka_python.codecs import unreadable
+from mistakebound.log.kafka.kafka_python.token_provider import TokenProvider
 from mistakebound.log.kafka.kafka_python.user_options import checked
 from mistakebound.log.kafka.names import Names
+from mistakebound.log.kafka.oauth import TokenSource, source_of
+from mistakebound.log.kafka.oauth_options import MECHANISM as OAUTHBEARER
 from mistakebound.log.protocol import Misconfigured, Unreachable
 from mistakebound.settings import Settings
 
@@ -56,6 +59,9 @@ class Connection:
         self.servers = servers_of(settings.log.url)
         self.group = settings.group
         self.given = checked(settings.kafka)
+        of_tokens = self.given.get("sasl_mechanism") == OAUTHBEARER
+        self.tokens: TokenSource | None = source_of(self.given) if of_tokens else None
+        """Shared by all clients; None for other mechanisms."""
 
     def admin(self, **ours: Any) -> Any:
         """A client for topics, offsets and groups."""
@@ -112,7 +118,9 @@ class Connection:
         """All options of `client`: our defaults, then the user's options, then what is guarded."""
         known: Mapping[str, Any] = client.DEFAULT_CONFIG  # type: ignore[attr-defined]
         given = {name: value for name, value in self.given.items() if name in known}
-        everywhere = {"bootstrap_servers": self.servers, "bootstrap_timeout_ms": 10_000}
+        everywhere: dict[str, Any] = {"bootstrap_servers": self.servers, "bootstrap_timeout_ms": 10_000}
+        if self.tokens is not None:
+            everywhere["sasl_oauth_token_provider"] = TokenProvider(self.tokens)
         return {**everywhere, "metadata_max_age_ms": 30_000, **ours, **given}
 
     def _make(self, client: Client, ours: Mapping[str, Any]) -> Any:

@@ -18,6 +18,7 @@ from typing import Any
 
 from kafka import KafkaAdminClient, KafkaConsumer, KafkaProducer
 
+from mistakebound.log.kafka import oauth_options
 from mistakebound.log.kafka.kafka_python.codecs import CODECS, NONE
 from mistakebound.log.protocol import Misconfigured
 
@@ -48,12 +49,12 @@ GUARDED: Mapping[str, str] = {
     "kafka_client": "the log rests on this client",
     "ssl_context": "a file cannot hold it; give ssl_cafile, ssl_certfile and ssl_keyfile",
     "ssl_ciphers": "the client ignores it",
-    "sasl_oauth_token_provider": "a file cannot hold it",
+    "sasl_oauth_token_provider": f"a file cannot hold it; set kafka.{oauth_options.URL} or kafka.{oauth_options.JWT_PATH}",
 }
 """Options that are not for the user, and why."""
 
 PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
-MECHANISMS = ("SCRAM-SHA-512", "SCRAM-SHA-256", "PLAIN", "GSSAPI", "AWS_MSK_IAM")
+MECHANISMS = ("SCRAM-SHA-512", "SCRAM-SHA-256", "PLAIN", oauth_options.MECHANISM, "GSSAPI", "AWS_MSK_IAM")
 WITH_PASSWORD = ("SCRAM-SHA-512", "SCRAM-SHA-256", "PLAIN")
 
 
@@ -70,7 +71,8 @@ def checked(given: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _not_for_the_user(given: Mapping[str, Any]) -> Iterator[str]:
-    known = {*KafkaConsumer.DEFAULT_CONFIG, *KafkaProducer.DEFAULT_CONFIG, *KafkaAdminClient.DEFAULT_CONFIG}
+    clients = (KafkaConsumer, KafkaProducer, KafkaAdminClient)
+    known = {*oauth_options.OPTIONS, *(name for client in clients for name in client.DEFAULT_CONFIG)}
     for name in given:
         if name in GUARDED:
             yield f"kafka.{name} ({GUARDED[name]}) is not for the user, remove it"
@@ -103,7 +105,15 @@ def _sasl(given: Mapping[str, Any]) -> Iterator[str]:
     if not str(given.get("security_protocol", "")).startswith("SASL_"):
         return
     mechanism = given.get("sasl_mechanism")
-    if mechanism not in MECHANISMS:
+    idle = [f"kafka.{name}" for name in oauth_options.OPTIONS if name in given]
+    if idle and mechanism in MECHANISMS and mechanism != oauth_options.MECHANISM:
+        yield (
+            f"{', '.join(idle)} would have no effect with kafka.sasl_mechanism = {mechanism!r}; set it to "
+            f"{oauth_options.MECHANISM}, or remove the options"
+        )
+    if mechanism == oauth_options.MECHANISM:
+        yield from oauth_options.problems(given)
+    elif mechanism not in MECHANISMS:
         wrong = "is missing" if mechanism is None else f"= {mechanism!r} is not known"
         yield f"kafka.sasl_mechanism {wrong}; write one of {', '.join(MECHANISMS)}"
     elif mechanism in WITH_PASSWORD:
