@@ -11,7 +11,7 @@ from typing import Any
 import structlog
 from confluent_kafka import Consumer, KafkaError, KafkaException, Producer
 
-from mistakebound.log.kafka import oauth_options, timeouts
+from mistakebound.log.kafka import aws_iam, oauth_options, timeouts
 from mistakebound.log.kafka.confluent.errors import Errors
 from mistakebound.log.kafka.confluent.fetch import ConfluentFetcher
 from mistakebound.log.kafka.confluent.second_reading import SecondReading
@@ -72,7 +72,15 @@ CONNECTIONS: Mapping[str, Any] = {"log_level": 6, "log.connection.close": True}
 
 def translated_options(given: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
     """`[kafka]` as librdkafka spells it: for a consumer and for a producer. Raises Misconfigured."""
-    known = {*BOTH, *CONSUMING, *PRODUCING, *OTHERS_ALONE, *oauth_options.OPTIONS, "ssl_check_hostname"}
+    known = {
+        *BOTH,
+        *CONSUMING,
+        *PRODUCING,
+        *OTHERS_ALONE,
+        *oauth_options.OPTIONS,
+        aws_iam.REGION,
+        "ssl_check_hostname",
+    }
     unknown = ", ".join(f"kafka.{name}" for name in given if name not in known)
     if unknown:
         raise Misconfigured(

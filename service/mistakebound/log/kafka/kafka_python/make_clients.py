@@ -19,13 +19,13 @@ from kafka import TopicPartition as BrokerPartition
 from kafka.coordinator.assignors.range import RangePartitionAssignor
 
 from mistakebound.core.records import Topic
-from mistakebound.log.kafka import timeouts
+from mistakebound.log.kafka import aws_iam, oauth, timeouts
 from mistakebound.log.kafka.kafka_python.auth_errors import AuthRefused, noting_client
 from mistakebound.log.kafka.kafka_python.codecs import unreadable
 from mistakebound.log.kafka.kafka_python.token_provider import TokenProvider
 from mistakebound.log.kafka.kafka_python.user_options import checked
 from mistakebound.log.kafka.names import Names
-from mistakebound.log.kafka.oauth import TokenSource, source_of
+from mistakebound.log.kafka.oauth import TokenSource
 from mistakebound.log.kafka.oauth_options import MECHANISM as OAUTHBEARER
 from mistakebound.log.protocol import Misconfigured, Unreachable
 from mistakebound.settings import Settings
@@ -59,9 +59,10 @@ class Connection:
         self.servers = servers_of(settings.log.url)
         self.group = settings.group
         self.given = checked(settings.kafka)
-        of_tokens = self.given.get("sasl_mechanism") == OAUTHBEARER
-        self.tokens: TokenSource | None = source_of(self.given) if of_tokens else None
-        """Shared by all clients; None for other mechanisms."""
+        self.tokens = _tokens(self.given)
+        """Shared by all clients; None for mechanisms without."""
+        if self.tokens is not None:
+            self.given["sasl_mechanism"] = OAUTHBEARER
 
     def admin(self, **ours: Any) -> Any:
         """A client for topics, offsets and groups."""
@@ -159,6 +160,13 @@ class Connection:
                 return Misconfigured(f"kafka-python does not take the options under [kafka]: {error}")
             case _:
                 return Unreachable(f"cannot connect to Kafka at {servers}: {error!r}")
+
+
+def _tokens(given: Mapping[str, Any]) -> TokenSource | None:
+    mechanism = given.get("sasl_mechanism")
+    if mechanism == aws_iam.MECHANISM:
+        return aws_iam.source_of(given)
+    return oauth.source_of(given) if mechanism == OAUTHBEARER else None
 
 
 _TELLING = (kafka_errors.KafkaError, OSError, ValueError, TypeError, AssertionError)

@@ -12,13 +12,14 @@ Guarantees:
 """
 
 import ssl
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 from kafka import KafkaAdminClient, KafkaConsumer, KafkaProducer
 
-from mistakebound.log.kafka import oauth_options
+from mistakebound.log.kafka import aws_iam, oauth_options
 from mistakebound.log.kafka.kafka_python.codecs import CODECS, NONE
 from mistakebound.log.protocol import Misconfigured
 
@@ -53,9 +54,16 @@ GUARDED: Mapping[str, str] = {
 }
 """Options that are not for the user, and why."""
 
+GSSAPI = "GSSAPI"
 PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
-MECHANISMS = ("SCRAM-SHA-512", "SCRAM-SHA-256", "PLAIN", oauth_options.MECHANISM, "GSSAPI", "AWS_MSK_IAM")
+MECHANISMS = ("SCRAM-SHA-512", "SCRAM-SHA-256", "PLAIN", oauth_options.MECHANISM, aws_iam.MECHANISM, GSSAPI)
 WITH_PASSWORD = ("SCRAM-SHA-512", "SCRAM-SHA-256", "PLAIN")
+
+OWN_OPTIONS: Mapping[str, Sequence[str]] = {
+    oauth_options.MECHANISM: oauth_options.OPTIONS,
+    aws_iam.MECHANISM: (aws_iam.REGION,),
+}
+"""Options that only one mechanism reads."""
 
 
 def checked(given: Mapping[str, Any]) -> dict[str, Any]:
@@ -72,7 +80,11 @@ def checked(given: Mapping[str, Any]) -> dict[str, Any]:
 
 def _not_for_the_user(given: Mapping[str, Any]) -> Iterator[str]:
     clients = (KafkaConsumer, KafkaProducer, KafkaAdminClient)
-    known = {*oauth_options.OPTIONS, *(name for client in clients for name in client.DEFAULT_CONFIG)}
+    known = {
+        *oauth_options.OPTIONS,
+        aws_iam.REGION,
+        *(name for client in clients for name in client.DEFAULT_CONFIG),
+    }
     for name in given:
         if name in GUARDED:
             yield f"kafka.{name} ({GUARDED[name]}) is not for the user, remove it"
@@ -105,17 +117,23 @@ def _sasl(given: Mapping[str, Any]) -> Iterator[str]:
     if not str(given.get("security_protocol", "")).startswith("SASL_"):
         return
     mechanism = given.get("sasl_mechanism")
-    idle = [f"kafka.{name}" for name in oauth_options.OPTIONS if name in given]
-    if idle and mechanism in MECHANISMS and mechanism != oauth_options.MECHANISM:
-        yield (
-            f"{', '.join(idle)} would have no effect with kafka.sasl_mechanism = {mechanism!r}; set it to "
-            f"{oauth_options.MECHANISM}, or remove the options"
-        )
-    if mechanism == oauth_options.MECHANISM:
-        yield from oauth_options.problems(given)
-    elif mechanism not in MECHANISMS:
+    if mechanism not in MECHANISMS:
         wrong = "is missing" if mechanism is None else f"= {mechanism!r} is not known"
         yield f"kafka.sasl_mechanism {wrong}; write one of {', '.join(MECHANISMS)}"
+        return
+    for other, options in OWN_OPTIONS.items():
+        idle = [f"kafka.{name}" for name in options if name in given]
+        if idle and mechanism != other:
+            yield (
+                f"{', '.join(idle)} would have no effect with kafka.sasl_mechanism = {mechanism!r}; set it to "
+                f"{other}, or remove the options"
+            )
+    if mechanism == oauth_options.MECHANISM:
+        yield from oauth_options.problems(given)
+    elif mechanism == aws_iam.MECHANISM:
+        yield from aws_iam.problems(given)
+    elif mechanism == GSSAPI and find_spec("gssapi") is None:
+        yield f"{GSSAPI} needs a library that is missing; install `mistakebound[kerberos]`"
     elif mechanism in WITH_PASSWORD:
         file = (
             "name its file in kafka.sasl_plain_password_file or MISTAKEBOUND_KAFKA__SASL_PLAIN_PASSWORD_FILE"
