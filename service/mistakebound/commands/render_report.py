@@ -90,6 +90,11 @@ def _render_confusion(found: ConfusionReport) -> Iterator[tuple[str, str]]:
         )
         left = len(of.largest) - MOST_CONFUSED
         yield "taken for", ", ".join(pairs) + (f", and {left} more pairs" if left > 0 else "")
+    if found.mistakes_by_delay:
+        yield (
+            "delay",
+            f"{found.mistakes_at_label} mistakes as the model was at each label: waiting cost {found.mistakes_by_delay}",
+        )
     if found.unknown:
         yield "unknown", f"the classes of {found.unknown} predictions that an earlier version judged"
 

@@ -21,7 +21,7 @@ from mistakebound.core.checkpoint_content import (
     freeze,
     settings_digest,
 )
-from mistakebound.core.learners import Learner
+from mistakebound.core.learners.kind import Averaging
 from mistakebound.core.messages.schema import encode
 from mistakebound.core.model.model import first_epoch
 from mistakebound.core.records import Position, Record
@@ -677,18 +677,18 @@ def learns_always(feeder: Feeder) -> None:
 
 
 def _decides(feeder: Feeder, place: int, change: Callable[[float], float]) -> None:
-    learner: Learner = feeder.model.learner
-    decide, asked = learner.decide, [0]
+    learner: Averaging = feeder.model.learner
+    judge, asked = learner.judge, [0]
 
-    def wrongly(x: Any, label: Any) -> tuple[float, Any]:
-        amount, predicted = decide(x, label)
+    def wrongly(x: Any, label: Any, clock: int) -> tuple[float, Any, Any]:
+        amount, *said = judge(x, label, clock)
         if change(amount) != amount:
             asked[0] += 1
             if asked[0] == place or not place:
-                return change(amount), predicted
-        return amount, predicted
+                amount = change(amount)
+        return amount, *said
 
-    learner.decide = wrongly  # type: ignore[method-assign]
+    learner.judge = wrongly  # type: ignore[method-assign]
 
 
 def expires_late(feeder: Feeder) -> None:
@@ -702,7 +702,7 @@ def forgets_soon(feeder: Feeder) -> None:
 
 
 def scores_with_an_older_clock(feeder: Feeder) -> None:
-    learner: Learner = feeder.model.learner
+    learner: Averaging = feeder.model.learner
     score = learner.score
     learner.score = lambda x, clock: score(x, max(0, clock - 1))  # type: ignore[method-assign]
 

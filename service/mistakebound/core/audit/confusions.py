@@ -27,6 +27,7 @@ class Confusions:
         self._labels: Counter[str | None] = Counter()
         self._model, self._majority = _Rule(), _Rule()
         self._differing = 0
+        self.mistakes_at_label = 0
 
     def judged(
         self,
@@ -81,7 +82,7 @@ class Confusions:
         """As the worker writes it."""
         labels = [] if self._tabled else [self._labels[name] for name in self.classes]
         rules = (self._model.made(self.classes), self._majority.made(self.classes))
-        return Confusion(list(self.classes), labels, *rules, self._differing)
+        return Confusion(list(self.classes), labels, *rules, self._differing, self.mistakes_at_label)
 
 
 class _Rule:

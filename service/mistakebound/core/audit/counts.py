@@ -129,6 +129,12 @@ class Counts:
     def _name_bytes(self, more: str) -> int:
         return len(msgspec.json.encode([*self._tenants, more])) - 1
 
+    def at_label(self, *, mistaken: bool, of_epoch: bool) -> None:
+        """What the model said of the example just judged, before it learned from the label."""
+        for confusions, counts in ((self._of_life, True), (self._of_epoch, of_epoch)):
+            assert confusions is not None
+            confusions.mistakes_at_label += mistaken and counts
+
     def _favourite(self, tally: Tally) -> str | None:
         """The most frequent class so far; of equally frequent ones the negative one, or else the first by name."""
         negative = self._first

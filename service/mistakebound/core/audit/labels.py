@@ -197,11 +197,14 @@ class Labels:
             x: Features | None = model.features(entry.features, entry.tenant)
         except BadRecord:  # predicted in an older epoch, under other settings
             x = None
+        known = x is not None and model.reader.knows(label)
+        says = model.says(x) if known and x is not None else entry.predicted
+        self.counts.at_label(mistaken=says != label, of_epoch=entry.epoch == model.epoch)
         asks = self.settings.labels.ask is not None
         if x is not None and asks:
             self.counts.measured(model.learner.length(x))
         wanted = not asks or not (late or weight_beside(entry) == 0)
-        if x is not None and wanted and model.reader.knows(label):
+        if x is not None and wanted and known:
             amount, predicted = model.decide(x, label)
             behind = 0
             if self.settings.learner.delay_policy == "issued" and entry.epoch == model.epoch:

@@ -59,6 +59,19 @@ class AveragedPerceptron:
         score = saturate(self._theta.dot(x))
         return 1.0 if errs(score, positive, self._tie) else 0.0, predict(score, self._tie)
 
+    def judge(self, x: Features, positive: bool, clock: int) -> tuple[float, bool, bool]:
+        """`decide`, and the class that `score` would publish, in one pass over the features: T = `clock`."""
+        theta, kappa = self._theta.sums, self._kappa.sums
+        times, plain, total = float(clock + 1), 0.0, 0.0
+        for name, value in x:
+            coordinate = theta.get(name)
+            if coordinate is not None:
+                plain += coordinate * value
+                total += (times * coordinate - kappa[name]) * value
+        plain, tie = saturate(plain), self._tie
+        published = predict(saturate(self._rate * total), tie)
+        return 1.0 if errs(plain, positive, tie) else 0.0, predict(plain, tie), published
+
     def fold(
         self, partition: int, x: Features, positive: bool, clock: int, predicted: Any, amount: float = 1.0
     ) -> None:

@@ -59,6 +59,13 @@ class Learner(Part, Protocol):
         """The hypothesis by name, as a person wants to see it."""
 
 
+class Averaging(Learner, Protocol):
+    """A learner that publishes another hypothesis than it learns by."""
+
+    def judge(self, x: Features, label: Any, clock: int) -> tuple[float, Any, Any]:
+        """What `decide` gives, and the class that `score` would publish; `clock` = labelled examples known so far."""
+
+
 class Unmet(NamedTuple):
     """A setting that the learner cannot work with."""
 

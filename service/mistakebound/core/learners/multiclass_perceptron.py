@@ -64,6 +64,13 @@ class MulticlassPerceptron:
         predicted = self.predict([self._theta[one].dot(x) for one in self.known()])
         return 1.0 if predicted != label else 0.0, predicted
 
+    def judge(
+        self, x: Features, label: LabelValue, clock: int
+    ) -> tuple[float, LabelValue | None, LabelValue | None]:
+        """`decide`, and the class that `score` would publish: T = `clock`."""
+        amount, predicted = self.decide(x, label)
+        return amount, predicted, self.predict(self.score(x, clock))
+
     def fold(
         self, partition: int, x: Features, label: LabelValue, clock: int, predicted: Any, amount: float = 1.0
     ) -> None:

@@ -62,6 +62,10 @@ class VotedPerceptron:
         score = saturate(self._theta.dot(x))
         return 1.0 if errs(score, positive, self._tie) else 0.0, predict(score, self._tie)
 
+    def judge(self, x: Features, positive: bool, clock: int) -> tuple[float, bool, bool]:
+        """`decide`, and the class that `score` would publish: T = `clock`."""
+        return *self.decide(x, positive), self.predict(self.score(x, clock))
+
     def fold(
         self, partition: int, x: Features, positive: bool, clock: int, predicted: Any, amount: float = 1.0
     ) -> None:

@@ -63,6 +63,8 @@ class Confusion(Struct, omit_defaults=True):
     majority: Pairs = field(default_factory=Pairs)
     last_label_mistakes: int = 0
     """Mistakes of always predicting the class of the partition's newest label."""
+    mistakes_at_label: int = 0
+    """Mistakes of what the model says when the label comes, before it learns from it."""
 
     @property
     def tabled(self) -> bool:
@@ -77,6 +79,7 @@ class Confusion(Struct, omit_defaults=True):
             self.model.copy(),
             self.majority.copy(),
             self.last_label_mistakes,
+            self.mistakes_at_label,
         )
 
 

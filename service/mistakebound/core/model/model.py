@@ -4,12 +4,15 @@ The model is its mistakes: whoever has folded the first n_p updates of each part
 possible model. Averaged learners also need the clock, the labelled examples of each partition known.
 """
 
+from typing import cast
+
 from msgspec import UNSET, Raw, UnsetType
 
 from mistakebound.core.faults import BadLog, BadRecord, BadSnapshot
 from mistakebound.core.journal import Journal
 from mistakebound.core.learners import Learner, Score, kind_of
 from mistakebound.core.learners.changes import changes_of
+from mistakebound.core.learners.kind import Averaging
 from mistakebound.core.learners.mistakes import Mistake, Mistakes
 from mistakebound.core.learners.requirements import accepted
 from mistakebound.core.ledger.entries import Shared
@@ -130,10 +133,23 @@ class Model:
         """The class of a score, in the declared form; None where no class is known."""
         return self._declared(self.learner.predict(score))
 
+    def says(self, x: Features) -> LabelValue | None:
+        """The class that would be published now."""
+        return self.predict(self.score(x))
+
     def decide(self, x: Features, label: LabelValue) -> tuple[float, LabelValue | None]:
         """(how much of y*x must be added on this label, 0 for nothing; the class the current hypothesis predicts)."""
         amount, predicted = self.learner.decide(x, self._learned(label))
         return amount, self._declared(predicted)
+
+    def judge(self, x: Features, label: LabelValue) -> tuple[float, LabelValue | None, LabelValue | None]:
+        """What `decide` gives, and the class that would be published now."""
+        if not self.learner.averaged:
+            amount, predicted = self.decide(x, label)
+            return amount, predicted, predicted
+        averaging = cast(Averaging, self.learner)
+        amount, predicted, published = averaging.judge(x, self._learned(label), sum(self.clock))
+        return amount, self._declared(predicted), self._declared(published)
 
     def _learned(self, label: LabelValue | None) -> LabelValue | None:
         """A class as the learner knows it: with two classes, whether it is the positive one."""

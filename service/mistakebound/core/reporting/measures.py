@@ -89,6 +89,10 @@ class ConfusionReport:
     """Always predicting the class that was most frequent in the partition so far."""
     last_label_mistakes: int
     """Of always predicting the class of the partition's newest label."""
+    mistakes_at_label: int
+    """Of what the model says when the label comes, before it learns from it."""
+    mistakes_by_delay: int
+    """What waiting for labels cost: mistakes of the published predictions less those at the label. It may be below 0."""
     by_class: Mapping[str, OfClass]
     """Of the model's predictions."""
 
@@ -109,6 +113,7 @@ def confusion_report(
         measures = rule.measures(positive, majority.mistakes, last)
         return RuleReport(rule.mistakes, rule.table(), rule.largest(), measures)
 
+    at_label = sum(one.mistakes_at_label for one in found)
     return ConfusionReport(
         judged=model.judged,
         unknown=0 if judged is None else judged - model.judged,
@@ -117,6 +122,8 @@ def confusion_report(
         model=told(model),
         majority=told(majority),
         last_label_mistakes=last,
+        mistakes_at_label=at_label,
+        mistakes_by_delay=model.mistakes - at_label,
         by_class={name: each for name, each in model.by_class().items() if name is not None},
     )
 

@@ -21,7 +21,15 @@ from mistakebound.settings import LabelValue
 
 FEWEST_TO_COMPARE = 100
 """Labelled examples from which on a learner is compared with always the majority: it has to make its first mistakes."""
-ONLY_WHERE_TOLD = ("worse_than_majority", "rejected", "afresh", "asked", "proved_changes", "tenants")
+ONLY_WHERE_TOLD = (
+    "worse_than_majority",
+    "rejected",
+    "afresh",
+    "asked",
+    "proved_changes",
+    "tenants",
+    "reevaluation",
+)
 """Fields that earlier versions did not have: a report with nothing to tell is the same, byte for byte, as theirs."""
 
 
@@ -70,6 +78,22 @@ class ModelSummary:
     """`learner.window`; None where all updates count."""
     counting: tuple[int, ...] | None = None
     """Of each partition, how many updates count under the window."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reevaluation:
+    """What predictions came to when they were made again while labels were awaited."""
+
+    judged: int
+    mistakes: tuple[int, ...]
+    """Of the published predictions, of those at the end of each bin of the wait, the last when the label came."""
+    mistake_rates: tuple[float | None, ...]
+    volatility: float | None
+    """How often an example's prediction changed from one of these times to the next, on average."""
+    mended: int
+    """Examples whose published prediction was wrong and whose last one was right."""
+    spoiled: int
+    """The other way round."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,6 +163,8 @@ class Report:
     """Why a recording was run anew instead of as recorded, so that its numbers may not be the live stream's."""
     asked: AskedLabels | None = None
     """Where labels were asked for."""
+    reevaluation: Reevaluation | None = None
+    """Where that was asked for."""
     confusion: ConfusionReport = NOTHING_JUDGED
     """Judged predictions by (actual, predicted)."""
     confusion_of_epoch: ConfusionReport = NOTHING_JUDGED

@@ -73,6 +73,7 @@ def totals_of(confusion: Confusion | UnsetType) -> ConfusionTotals:
             "model": compared - sum(correct),
             "majority": compared - sum(majority[2]),
             "label_before": confusion.last_label_mistakes,
+            "at_label": confusion.mistakes_at_label,
         },
         pairs=_cells(names, confusion.model),
         majority_pairs=_cells(names, confusion.majority),

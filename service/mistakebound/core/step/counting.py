@@ -30,6 +30,8 @@ class Counting:
         self._life = Majority(tallies.life.actual, negative)
         self._epoch = Majority(tallies.epoch.actual, negative)
         self._last: str | None = _name(negative) if tallies.last_label is UNSET else tallies.last_label
+        self._at_label = [0, 0]
+        """Mistakes of the model as it was when labels came: of life, of the epoch."""
         self._judged: list[Judged] = []
         self._of_epoch: list[Judged] = []
         self._outstanding = 0
@@ -66,6 +68,12 @@ class Counting:
         line = self._tallies.of_tenant(tenant)
         line.labelled += 1
         line.mistakes += mistaken
+
+    def at_label(self, *, mistaken: bool, of_epoch: bool) -> None:
+        """Count what the model says of the example just judged, before it learns from the label."""
+        if mistaken:
+            self._at_label[0] += 1
+            self._at_label[1] += of_epoch
 
     def updated(self, *, demoted: bool, tenant: str | None = None) -> None:
         """The model learned, from an example of this tenant."""
@@ -115,6 +123,8 @@ class Counting:
     def _close_confusion(self) -> None:
         """Count what was judged by (actual, predicted)."""
         life, epoch = _confusion(self._tallies.life), _confusion(self._tallies.epoch)
+        life.mistakes_at_label += self._at_label[0]
+        epoch.mistakes_at_label += self._at_label[1]
         if not self._judged:
             return
         if self._last is not None:

@@ -65,7 +65,7 @@ class ConfusionTotals:
     compared: int = 0
     """How many were counted so."""
     mistakes: Mapping[str, int] = field(default_factory=dict)
-    """Of these, by whose they are: `model`, `majority` and `label_before`."""
+    """Of these, by whose they are: `model`, `majority`, `label_before`, and `at_label` for the model as it was when labels came."""
     pairs: Mapping[tuple[str, str], int] = field(default_factory=dict)
     """(actual, predicted) -> count; empty with more than 20 classes."""
     majority_pairs: Mapping[tuple[str, str], int] = field(default_factory=dict)

@@ -305,21 +305,29 @@ class PartitionStep:
         """Count the label, and make the update that is due. Whether one is due is decided here and nowhere else."""
         model, partition = self.model, self.partition
         amount, predicted, behind = 0.0, entry.predicted, 0
+        of_epoch = entry.epoch == model.epoch
         try:
             x = model.features(entry.features, entry.tenant)
         except BadRecord:  # predicted in an older epoch, whose settings took what these do not
+            self.counting.at_label(mistaken=mistaken, of_epoch=of_epoch)
             model.labelled(partition)
             return
         if self.asking is not None:
             self.counting.length(model.learner.length(x))
             if late or (entry.beside is not None and entry.beside.weight == 0):
+                if self.reader.knows(label):
+                    mistaken = model.says(x) != label
+                self.counting.at_label(mistaken=mistaken, of_epoch=of_epoch)
                 model.labelled(partition)
                 return
         if self.reader.knows(label):  # or else it was parked in an older epoch, which had other classes
-            amount, predicted = model.decide(x, label)
-            if self.issued and entry.epoch == model.epoch:
+            amount, predicted, says = model.judge(x, label)
+            self.counting.at_label(mistaken=says != label, of_epoch=of_epoch)
+            if self.issued and of_epoch:
                 amount, predicted = 1.0 if mistaken else 0.0, entry.predicted
                 behind = model.folded() - entry.updates
+        else:
+            self.counting.at_label(mistaken=mistaken, of_epoch=of_epoch)
         if not amount:
             model.labelled(partition)
             return

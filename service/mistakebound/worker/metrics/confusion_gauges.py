@@ -33,7 +33,8 @@ class ConfusionGauges:
         )
         self._mistakes = add.gauge(
             "partition_compared_mistakes",
-            "Mistakes on these: of the model, of always the majority, of always the label before.",
+            "Mistakes on these: of the model, of always the majority, of always the label before, "
+            "and of the model as it was at each label.",
             partition=(),
             of=(),
         )

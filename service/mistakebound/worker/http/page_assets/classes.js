@@ -51,6 +51,11 @@ export function showClasses(status, worker) {
   const unknown = confusion.unknown
     ? ` ${count(confusion.unknown)} more were judged by an earlier version, which did not count so: they are in none of these numbers.`
     : "";
+  const delay = confusion.mistakes_by_delay;
+  say("delay-note", confusion.judged
+    ? `As the model was when each label came, before it learned from it, it would have made ${count(confusion.mistakes_at_label)} mistakes: `
+      + `waiting for labels ${delay >= 0 ? `cost ${count(delay)}` : `saved ${count(-delay)}`}.`
+    : "");
   say("classes-note", confusion.judged
     ? `Of ${count(confusion.judged)} labels, for life. Precision, recall, F1 and specificity are ${whose}.${more}${unknown}`
     : `No label yet.${unknown}`);
