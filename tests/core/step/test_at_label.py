@@ -18,7 +18,7 @@ from tests.core.support.feeding import Feeder
 
 def replayed(case: Case, delay: int) -> ConfusionReport:
     random = Random(7)
-    rows = [Row(str(n), *case.row(random)) for n in range(150)]
+    rows = [Row(str(n), *case.row(random), tenant=case.tenant(random)) for n in range(150)]
     return report_of(replay_rows(rows, case.settings, 1, delay)).confusion
 
 

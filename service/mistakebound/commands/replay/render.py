@@ -1,11 +1,23 @@
 """How the passes over labelled data ended, and other rules beside the learner, for people."""
 
 from mistakebound.commands.output import render_rate, render_table
+from mistakebound.commands.render_report import render_report
 from mistakebound.core.replay.comparators import Comparison
 from mistakebound.core.replay.comparators.losses import Losses
-from mistakebound.core.reporting.report import Report
+from mistakebound.core.reporting.report import Reevaluation, Report
 
+WAITED = ("waited", "mistakes", "rate")
 HEADS = ("rule", "mistakes", "rate", "hinge", "squared", "log")
+
+
+def render_replay(report: Report, *, shuffled: bool) -> str:
+    """The report, and what labelled data may add to it."""
+    parts = [render_report(report)]
+    if report.passes:
+        parts.append(render_passes(report, shuffled=shuffled))
+    if report.reevaluation is not None:
+        parts.append(render_reevaluation(report.reevaluation))
+    return "\n".join(parts)
 
 
 def render_comparison(found: Comparison, learner: str) -> str:
@@ -55,3 +67,19 @@ def render_passes(report: Report, *, shuffled: bool) -> str:
     else:
         end = "not converged"
     return f"passes           {count} (updates {counts}); {end}"
+
+
+def render_reevaluation(found: Reevaluation) -> str:
+    """A row for each time at which examples were predicted, and how much their predictions changed."""
+    bins = len(found.mistakes) - 1
+    when = [
+        "predicted at once",
+        *(f"{place / bins:.0%}" for place in range(1, bins)),
+        "when the label came",
+    ]
+    rows = zip(when, found.mistakes, map(render_rate, found.mistake_rates), strict=True)
+    changed = "-" if found.volatility is None else f"{found.volatility:.4g}"
+    last = (
+        f"volatility {changed} changes an example; {found.mended} mended by the wait, {found.spoiled} spoiled"
+    )
+    return "\n".join(("", render_table(WAITED, *rows), last))

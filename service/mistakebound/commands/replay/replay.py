@@ -48,6 +48,15 @@ def replay(
             help="Labelled data: give each example a feature of its own; with more passes any data is separable.",
         ),
     ] = False,
+    reevaluate: Annotated[
+        int,
+        Option(
+            "--reevaluate",
+            min=0,
+            metavar="BINS",
+            help="Labelled data: predict each example again at the ends of so many bins of its wait.",
+        ),
+    ] = 0,
     afresh: Annotated[
         bool,
         Option("--afresh", help="A recording: run its inputs anew, not as the worker came to them."),
@@ -86,19 +95,18 @@ def replay(
     from mistakebound.commands.output import print_message
     from mistakebound.commands.progress import Progress
     from mistakebound.commands.recordings import RecordingFile
-    from mistakebound.commands.render_report import render_report
     from mistakebound.commands.replay import fit_scale as scale
     from mistakebound.commands.replay.expectations import Expectation
     from mistakebound.commands.replay.judged_file import open_judged
-    from mistakebound.commands.replay.render import render_comparison, render_passes
+    from mistakebound.commands.replay.render import render_comparison, render_replay
     from mistakebound.commands.replay.replay_file import Wanted, replay_file
     from mistakebound.commands.unusable import reasons_against
 
     settings = read_settings(config, sets, log)
     print_cautions(settings)
     expectations = [Expectation(text) for text in expect or ()]
-    wanted = Wanted(delay, epochs, shuffle, seed, add_a_feature)
     columns = given_columns(label, record_id, features, ignore, delimiter, tenant)
+    wanted = Wanted(delay, epochs, shuffle, seed, add_a_feature, reevaluate)
     progress = Progress(print_message)
     watching = None if quiet else lambda state: progress.observe(state.ledgers.values())
     comparing = compare or report is not None
@@ -118,9 +126,7 @@ def replay(
     if report == "-" or json:
         sys.stdout.buffer.write(found.to_json())
     else:
-        print(render_report(found))
-        if found.passes:
-            print(render_passes(found, shuffled=shuffle))
+        print(render_replay(found, shuffled=shuffle))
         if compare and comparison is not None:
             print(render_comparison(comparison, settings.learner.kind))
     if advice is not None:

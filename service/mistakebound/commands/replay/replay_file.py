@@ -18,6 +18,7 @@ from mistakebound.core.replay.passes import replay_passes
 from mistakebound.core.replay.plan import Plan, carry_out, planned, report_as
 from mistakebound.core.replay.private_features import WithPrivateFeatures
 from mistakebound.core.replay.recorded import Recorded
+from mistakebound.core.replay.reevaluation import reevaluate
 from mistakebound.core.replay.rejections import Rejections
 from mistakebound.core.replay.replay import report_of
 from mistakebound.core.reporting.report import Report
@@ -34,6 +35,7 @@ class Wanted(NamedTuple):
     shuffle: bool = False
     seed: int | None = None
     add_a_feature: bool = False
+    reevaluate: int = 0
 
     def given(self) -> Iterator[str]:
         """The options that differ from their default, as they are typed."""
@@ -58,6 +60,10 @@ def replay_file(
     and `written` is shown its steps.
     Raises CommandError, ConfigurationError, RecordingError, NotAsRecorded.
     """
+    if wanted.reevaluate and (wanted.epochs > 1 or wanted.shuffle):
+        raise CommandError(
+            "--reevaluate is for one pass in the data's order; leave out --epochs and --shuffle"
+        )
     if wanted.seed is not None and not wanted.shuffle:
         raise CommandError("--seed is for --shuffle; add it")
     if isinstance(data, RecordingFile):
@@ -83,10 +89,12 @@ def replay_file(
         if afresh:
             raise CommandError("--afresh is for a recording: labelled data is always run afresh")
         applied = _applied(settings, compare=compare)
+        rows = WithPrivateFeatures(data) if wanted.add_a_feature else data
+        partitions = settings.log.partitions or 1
         done = replay_passes(
-            WithPrivateFeatures(data) if wanted.add_a_feature else data,
+            rows,
             settings,
-            settings.log.partitions or 1,
+            partitions,
             wanted.delay,
             most=wanted.epochs,
             seed=(wanted.seed or 0) if wanted.shuffle else None,
@@ -94,6 +102,9 @@ def replay_file(
             taken=_seen(settings, applied, written),
         )
         report = report_of(done.state, done.rejected)
+        if wanted.reevaluate:
+            again = reevaluate(rows, settings, partitions, wanted.delay, wanted.reevaluate)
+            report = replace(report, reevaluation=again)
         if wanted.epochs > 1 or wanted.shuffle:
             report = replace(report, passes=done.passes, converged=done.converged, cycle=done.cycle)
     if applied is None:
