@@ -2,6 +2,11 @@
 
 import sys
 
+if sys.version_info < (3, 11):  # noqa: UP036 - told plainly to whoever runs the sources with an older one
+    found = ".".join(map(str, sys.version_info[:3]))
+    sys.stderr.write(f"mistakebound needs Python 3.11 or newer, and {sys.executable} is {found}\n")
+    sys.exit(2)
+
 from mistakebound.worker import early_stop
 
 WORKERS = ("run", "demo")

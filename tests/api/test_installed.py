@@ -1,10 +1,11 @@
 """The wheel beside a user's own code: their `service`, their tests, their type checker."""
 
+import re
 from pathlib import Path
 
 import pytest
 
-from tests.api.support.installed import Installed, install
+from tests.api.support.installed import Installed, build, install
 from tests.api.support.recordings import recording_of, rows
 
 pytestmark = pytest.mark.long
@@ -75,6 +76,32 @@ def test_the_wheel_brings_one_package_of_one_name(installed: Installed) -> None:
     assert first == "mistakebound"
     assert second.startswith("mistakebound-")
     assert second.endswith(".dist-info")
+
+
+def test_the_metadata_tells_what_it_is_for_and_links_to_nothing_that_is_not_there(
+    installed: Installed,
+) -> None:
+    """No public address is known, so the README's links to files beside it are their names."""
+    told = installed.metadata()
+    assert told["Requires-Python"] == ">=3.11"
+    assert {"Typing :: Typed", "Programming Language :: Python :: 3.14"} <= set(told.get_all("Classifier"))
+    assert "online-learning" in told["Keywords"]
+    assert told.get_all("Project-URL") is None
+    text = told.get_payload()
+    assert text.startswith("# mistakebound")
+    assert "](deploy/" not in text
+    assert "learners (deploy/learners.md)" in text
+
+
+def test_a_build_that_is_told_an_address_links_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In the metadata, and in the README as an index shows it."""
+    monkeypatch.setenv("PROJECT_URL", "https://forge.example/us/it/")
+    told = Installed(build(tmp_path), tmp_path).metadata()
+    assert "Homepage, https://forge.example/us/it" in told.get_all("Project-URL")
+    links = re.findall(r"\]\((\S+?)\)", told.get_payload())
+    files = "https://forge.example/us/it/blob/v0.1.0/"
+    assert f"{files}deploy/learners.md" in links
+    assert [link for link in links if not link.startswith("https://")] == []
 
 
 def test_a_users_own_service_stays_theirs(installed: Installed, users: Path) -> None:

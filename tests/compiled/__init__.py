@@ -24,6 +24,8 @@ COPIED = (
     "deploy",
     "docker-compose.yml",
     "pyproject.toml",
+    "hatch_build.py",
+    "requirements.hashes",
     "requirements.lock",
     "README.md",
 )

@@ -5,10 +5,13 @@ import sys
 import sysconfig
 import zipfile
 from dataclasses import dataclass
+from email import message_from_bytes, policy
 from pathlib import Path
+from typing import Any
 
 from tests.support.project import ROOT
 
+PIP = (sys.executable, "-m", "pip", "--disable-pip-version-check")
 ENVIRON = {"PATH": "/usr/bin:/bin", "PYTHONDONTWRITEBYTECODE": "1"}
 
 
@@ -41,21 +44,28 @@ class Installed:
         with zipfile.ZipFile(self.wheel) as content:
             return {name.partition("/")[0] for name in content.namelist()}
 
+    def metadata(self) -> Any:
+        """What an index would show of it, as an e-mail's head and text."""
+        with zipfile.ZipFile(self.wheel) as content:
+            (name,) = (each for each in content.namelist() if each.endswith(".dist-info/METADATA"))
+            return message_from_bytes(content.read(name), policy=policy.default)
+
+
+def build(folder: Path) -> Path:
+    """The wheel, built into the folder; what the build needs may be fetched."""
+    subprocess.run([*PIP, "wheel", "-q", "--no-deps", "-w", str(folder), str(ROOT)], check=True, timeout=240)
+    (wheel,) = folder.glob("*.whl")
+    return wheel
+
 
 def install(folder: Path) -> Installed:
     """Build the wheel and install it. Dependencies are found, not fetched; those of the build may be."""
-    pip = [sys.executable, "-m", "pip", "--disable-pip-version-check"]
     environment = folder / "environment"
-    commands = (
-        [*pip, "wheel", "-q", "--no-deps", "-w", str(folder), str(ROOT)],
-        [sys.executable, "-m", "venv", "--without-pip", str(environment)],
-    )
-    for command in commands:
-        subprocess.run(command, check=True, timeout=240)
-    (wheel,) = folder.glob("*.whl")
+    wheel = build(folder)
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(environment)], check=True, timeout=240)
     python = environment / "bin" / "python"
     subprocess.run(
-        [*pip, "--python", str(python), "install", "-q", "--no-deps", "--no-index", str(wheel)],
+        [*PIP, "--python", str(python), "install", "-q", "--no-deps", "--no-index", str(wheel)],
         check=True,
         timeout=240,
     )
