@@ -29,7 +29,7 @@ def learned(case: Case, rows: int = 60, **features: Any) -> Model:
     random = Random(7)
     for n in range(rows):
         raw, label = case.row(random)
-        x = read_or_none(model, raw)
+        x = read_or_none(model, raw, case.tenant(random))
         if x is None:
             continue
         amount, predicted = model.decide(x, label)
@@ -41,10 +41,10 @@ def learned(case: Case, rows: int = 60, **features: Any) -> Model:
     return model
 
 
-def read_or_none(model: Model, raw: dict[str, float]) -> Features | None:
+def read_or_none(model: Model, raw: dict[str, float], tenant: Any) -> Features | None:
     """Features as the learner reads them; None where all are 0, and are to be normalised."""
     try:
-        return model.features(json.dumps(raw).encode())
+        return model.features(json.dumps(raw).encode(), None if tenant is None else str(tenant))
     except BadRecord:
         return None
 
@@ -61,7 +61,7 @@ def in_sklearn(found: LinearForm) -> SGDClassifier:
 def columns(found: LinearForm, x: Features) -> np.ndarray:
     """An example as the learner reads it, with a column for each feature that was exported."""
     values = dict(x)
-    if found.normalize == "none":
+    if BIAS not in found.features:
         values.pop(BIAS, None)
     return np.array([[values.get(name, 0.0) for name in found.features]])
 
@@ -71,7 +71,7 @@ def compare(model: Model, case: Case, seed: int = 3) -> None:
     found = linear_form(model)
     linear, random = in_sklearn(found), Random(seed)
     for _ in range(40):
-        x = read_or_none(model, case.features(random))
+        x = read_or_none(model, case.features(random), case.tenant(random))
         if x is None or (found.unseen and not {name for name, _ in x} <= {*found.features, BIAS}):
             continue
         score = model.score(x)

@@ -61,7 +61,9 @@ def linear_form(model: Model) -> LinearForm:
     weights = {name: _alone(model, name, of_none) for name in names}
     unseen = _alone(model, max(names, default="") + "\0", of_none)[0]
     bias = (0.0,) * len(of_none)
-    if rules.bias and rules.normalize == "none":
+    if rules.cross is not None:
+        pass  # each tenant has a BIAS of its own, as a column
+    elif rules.bias and rules.normalize == "none":
         bias = weights.pop(BIAS, (unseen,) * len(of_none))
     elif rules.bias and BIAS not in weights:
         weights[BIAS] = (unseen,) * len(of_none)
