@@ -111,13 +111,27 @@ def test_an_input_that_runs_ahead_is_paused_amid_a_chain() -> None:
     assert session.most <= 2 * STEPS * 4, "the capacity, and what one filling brings"
 
 
+def test_a_stop_ends_the_chain_with_the_step_that_is_made_already() -> None:
+    """A worker that is told to end has seconds: it does not work off what is buffered."""
+    f = Feeder()
+    session: Any = _Uneven(f)
+    buffer = InputBuffer(session, BatchSettings.model_validate({"max_records": 4}), lambda _: None)
+    assert not buffer.fill(0.0)
+    buffer.begin((0,))
+    assert buffer.fill(0.0)
+    held = WorkerState(f.state, Fold(f.settings, 1))
+    with ThreadPoolExecutor(1) as commits:
+        made = Stepping(session, buffer, commits, 4, lambda _: None, lambda: 0, lambda _: session.commits > 1)
+        assert made.chain(held, 16) <= 3
+
+
 class _Uneven:
     """Every poll brings six examples and two labels, unless they are paused; each is as old as its number."""
 
     def __init__(self, f: Feeder) -> None:
         self._f = f
         self._begun = False
-        self._taken = 0
+        self._taken = self.commits = 0
         self.paused: set[TopicPartition] = set()
         self.most = 0
         """Examples that were delivered and not committed."""
@@ -138,6 +152,7 @@ class _Uneven:
 
     def commit(self, transaction: Transaction, generation: int) -> Receipt:
         self._taken = transaction.positions[0].examples
+        self.commits += 1
         return Receipt({})
 
     def pause(self, inputs: Iterable[TopicPartition]) -> None:

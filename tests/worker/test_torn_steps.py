@@ -21,8 +21,19 @@ from mistakebound.log.sqlite import group, rows
 from mistakebound.settings import Settings
 from mistakebound.worker.epochs import reset
 from mistakebound.worker.takeover import fold_updates
+from tests.worker.support.faulty import FaultyLog
 from tests.worker.support.torn import SIZE, Killed, Torn, all_but_one, audited, first_of, lists_of, of, tear
-from tests.worker.support.working import Recount, Run, opened, rejected, settings_on, stream, written
+from tests.worker.support.working import (
+    Recount,
+    Run,
+    example,
+    label,
+    opened,
+    rejected,
+    settings_on,
+    stream,
+    written,
+)
 
 EVERYTHING = of("predictions", "outcomes", "updates", "dead-letters")
 NOTHING = of()
@@ -147,6 +158,41 @@ def test_predictions_missing_for_long_are_made_again_as_what_became_of_their_exa
         decisions = [d for each in log.read("outcomes", 0, 0) for d in read_outcomes(each).decisions]
         judged = {each.source: each.prediction for each in decisions if each.outcome == "applied"}
         assert all(each.prediction == judged[each.source] for each in again)
+
+
+def test_predictions_that_could_not_be_made_again_for_a_rebalance_are_made_by_the_next_takeover(
+    settings: Settings, said: list[Any]
+) -> None:
+    """The group moved on before they were committed: nothing of that attempt is kept."""
+    with opened(settings) as log:
+        tear(log, settings, MISSING["outcomes visible and predictions aborted"], positions=True)
+        faulty = FaultyLog(log, {("commit", 0): "stale"})
+
+        Run(faulty, settings, predict_missing=True)
+
+        assert faulty.happened == ["stale"]
+        assert [each["event"] for each in said].count("predicted_again") == 2
+        whole(log, settings)
+
+
+def test_a_label_that_waited_for_an_example_of_a_torn_step_is_applied(settings: Settings) -> None:
+    """Its example's prediction is there, and is not made again; the label need not come again either."""
+    with opened(settings) as log:
+        log.append([example(number, {"a": 1}, 1_000 + number) for number in range(10)])
+        log.append([label(number, True, 2_000 + number) for number in range(20)])
+        Run(log, settings)
+        log.append([example(number, {"a": 1}, 3_000 + number) for number in range(10, 20)])
+        with contextlib.suppress(Killed):
+            Run(Torn(log, 0, of("predictions")), settings)
+        assert len(list(log.read("predictions", 0, 0))) == 20
+
+        run = Run(log, settings)
+
+        ledger = run.held.state.ledgers[0]
+        assert (len(ledger.waiting), len(ledger.parked)) == (0, 0)
+        assert ledger.tallies.life.labels["applied"] == 20
+        assert len(Recount(log, settings).predicted) == 20
+        assert audited(log, settings).first == []
 
 
 @pytest.mark.parametrize("state", OTHER_TALLY)

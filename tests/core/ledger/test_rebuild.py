@@ -362,6 +362,23 @@ def test_predictions_below_the_recovery_points_source_are_of_examples_that_are_r
     assert list(ledger.waiting) == ["b"]
 
 
+def test_a_checkpoints_epoch_goes_on_with_its_own_memory_until_the_next_begins() -> None:
+    """What it forgot between the checkpoint and its end stays forgotten, though the next one remembers more."""
+    f = Feeder(labels={"remember": 1})
+    log = kept(f, [f.example("a", 1), f.label("a", 1)])
+    frozen = freeze(f.ledger)
+    ends = RecoveryPoint(log.next["predictions", 0], log.next["outcomes", 0], 0)
+    for one in f.feed(f.example("b", 2), f.label("b", 2), f.example("c", 3), f.label("c", 3)).steps:
+        log.commit(one.transaction, marker=True)
+
+    read = log.read("predictions", 0, ends.predictions), log.read("outcomes", 0, ends.outcomes)
+    thawed = thaw(frozen, LabelSettings(remember=5))
+    ledger = rebuild.rebuild(thawed, log.positions[0], ends, {1: 1, 2: 5}, *read, made_in=1)
+
+    assert list(ledger.remembered) == ["c"]
+    assert ledger.remember_at_most == 5
+
+
 def test_a_checkpoints_ledger_that_is_ahead_of_the_log_is_left_and_its_model_taken() -> None:
     """A broker may have lost what it had acknowledged: the ledger is read from the recovery point then."""
     history = History(Random(3))

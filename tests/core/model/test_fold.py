@@ -229,6 +229,31 @@ def test_clocks_merge_by_the_larger_entry() -> None:
     assert fold.model.clock == [5, 7, 4]
 
 
+def test_what_an_earlier_update_needed_is_still_needed_after_a_later_one() -> None:
+    """Its model had folded updates that are not known here yet, though the next one's had not."""
+    fold = Fold(of(), 2, [epoch(1)])
+    newer = msgspec.structs.replace(update(1, 1, clock=(1, 2)), model=Version(1, [0, 2]))
+    older = msgspec.structs.replace(update(1, 2, clock=(2, 0)), model=Version(1, [1, 0]))
+
+    assert fold.fold(0, records(newer, older))
+
+    assert fold.model.needed == [1, 2]
+    assert fold.model.missing is None
+    assert fold.fold(1, records(update(1, 1, clock=(0, 1)), update(1, 2, clock=(0, 2)), partition=1))
+    assert fold.model.missing == 3, "of six pairs of updates three were known to the later one's model"
+
+
+@pytest.mark.parametrize("part", ["clock", "model"])
+def test_an_update_of_another_number_of_partitions_stops(part: str) -> None:
+    """It is of another log; added up with these it would make a model that nobody else has."""
+    odd = {"clock": [1, 0, 0], "model": Version(1, [0, 0, 0])}[part]
+    foreign = msgspec.structs.replace(update(1, 1, clock=(1, 0)), **{part: odd})
+    fold = Fold(of(), 2, [epoch(1)])
+    with pytest.raises(BadLog, match=r"updates-0: update 1 is of another number of partitions"):
+        fold.fold(0, records(foreign))
+    assert fold.model.updates == [0, 0]
+
+
 def test_the_average_counts_each_update_at_its_own_time() -> None:
     """kappa adds g * y * x with the g of the update's owner, whatever the reader knows by then."""
     fold = Fold(of("averaged-perceptron"), 2, [epoch(1, kind="averaged-perceptron")])

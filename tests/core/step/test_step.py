@@ -307,6 +307,28 @@ def test_a_step_taken_back_leaves_no_trace(
     assert taken[0].transaction == taken[1].transaction
 
 
+@pytest.mark.parametrize("parked", [False, True], ids=["example", "label"])
+def test_what_a_step_gave_up_is_given_up_again_once_it_was_taken_back(parked: bool) -> None:
+    """Nothing that was overdue counts as looked after: the same records lead to the same decisions."""
+    f = Feeder(labels={"max_delay": 0.01, "parking": 0.01})
+    f.feed(f.label("a", 0) if parked else f.example("a", 0))
+    late = [f.example("b", 20), f.example("c", 21)]
+
+    def made() -> Step:
+        merge = Merge(range(1))
+        merge.add(late)
+        found = step(f.state, merge, f.everything, 10)
+        assert found is not None
+        return found
+
+    first = made()
+    f.state.rollback(first.partitions)
+    second = made()
+
+    assert second.transaction == first.transaction
+    assert (list(f.ledger.waiting), list(f.ledger.parked)) == (["b", "c"], [])
+
+
 @pytest.mark.parametrize("partitions", [1, 3])
 def test_a_step_is_deterministic(partitions: int) -> None:
     """Two workers, the same records: the same bytes."""

@@ -11,6 +11,7 @@ from kafka.coordinator.base import MemberState
 
 from mistakebound.core.records import Position, Record, Transaction
 from mistakebound.log.kafka.confluent import session as of_librdkafka
+from mistakebound.log.kafka.confluent.fetch import ConfluentFetcher
 from mistakebound.log.kafka.confluent.session import ConfluentSession
 from mistakebound.log.kafka.kafka_python.session import KafkaPythonSession
 from mistakebound.log.kafka.write import Writer
@@ -328,3 +329,21 @@ def test_librdkafka_may_deliver_what_is_paused_and_the_session_does_not() -> Non
 
     joined.session.resume([EXAMPLES])
     assert joined.values() == [("examples", b"e0"), ("examples", b"e1")]
+
+
+def test_librdkafkas_reader_gives_what_came_before_an_error_and_then_the_error() -> None:
+    """Passed over, it would leave a hole in what was read, such as a batch that is damaged."""
+    group = Group()
+    group.put("outcomes", 0, b"o0", b"o1")
+    member = FakeLibrdkafka(group, lambda error: None)
+    consumer: Any = member
+    again: Any = SimpleNamespace(record=None)
+    fetcher = ConfluentFetcher(consumer, NAMES, again)
+    fetcher.start({("outcomes", 0): 0}, "read outcomes")
+    member.errors_due = [Message((NAMES.to_broker["outcomes"], 0), 2, None, KafkaError(KafkaError._BAD_MSG))]
+
+    assert [record.value for record in fetcher.fetch(0.0)] == [b"o0", b"o1"]
+    with pytest.raises(Refused, match="read outcomes"):
+        fetcher.fetch(0.0)
+    fetcher.start({("outcomes", 0): 1}, "read outcomes")
+    assert [record.value for record in fetcher.fetch(0.0)] == [b"o1"]

@@ -77,6 +77,20 @@ CORE: Sequence[Guard] = (
         "    parked: dict[int, Parked] = {}",
         "core/ledger/test_rebuild.py::test_a_checkpoints_ledger_is_brought_to_where_the_log_is",
     ),
+    Guard(
+        "an epoch goes on from a checkpoint with the memory of the newest",
+        "core/ledger/rebuild.py",
+        "if epoch >= made_in]",
+        "if epoch > made_in]",
+        "core/ledger/test_rebuild.py::test_a_checkpoints_epoch_goes_on_with_its_own_memory_until_the_next_begins",
+    ),
+    Guard(
+        "what was overdue before a rollback is not looked after again",
+        "core/ledger/ledger.py",
+        "            entries.rollback()\n        self._count_classes()\n        self.next_deadline = -1.0",
+        "            entries.rollback()\n        self._count_classes()",
+        "core/step/test_step.py::test_what_a_step_gave_up_is_given_up_again_once_it_was_taken_back",
+    ),
     # What comes back from a checkpoint.
     Guard(
         "a checkpoint of other outputs is taken",
@@ -171,6 +185,20 @@ CORE: Sequence[Guard] = (
         "    if False:",
         "core/step/test_outcome_records.py::test_every_record_fits_whatever_the_topic_takes",
     ),
+    Guard(
+        "a label that waited for a torn step's example waits on",
+        "core/step/torn_step.py",
+        "        if record_id in ledger.parked:",
+        "        if False:",
+        "worker/test_torn_steps.py::test_a_label_that_waited_for_an_example_of_a_torn_step_is_applied",
+    ),
+    Guard(
+        "an example of a torn step is predicted twice",
+        "core/step/step.py",
+        "if ledger.examples_next < ledger.published_end else PartitionStep",
+        "if False else PartitionStep",
+        "worker/test_torn_steps.py::test_what_loses_nothing_is_healed",
+    ),
     # Following other workers.
     Guard(
         "a follower skips an update that is missing",
@@ -192,6 +220,20 @@ CORE: Sequence[Guard] = (
         "        if known < update.n <= self._inherited[update.epoch][partition]:",
         "        if known < update.n:",
         "core/model/test_fold.py::test_an_epoch_with_a_base_starts_from_that_version",
+    ),
+    Guard(
+        "what an update needed is forgotten with the next one",
+        "core/model/model.py",
+        "        self.needed = list(map(max, self.needed, update.model.updates))",
+        "        self.needed = list(update.model.updates)",
+        "core/model/test_fold.py::test_what_an_earlier_update_needed_is_still_needed_after_a_later_one",
+    ),
+    Guard(
+        "an update of another number of partitions is folded",
+        "core/model/model.py",
+        "        if len(update.clock) != self.partitions or len(update.model.updates) != self.partitions:",
+        "        if False:",
+        "core/model/test_fold.py::test_an_update_of_another_number_of_partitions_stops",
     ),
     # What must fit into a topic.
     Guard(

@@ -172,6 +172,20 @@ WORKER: Sequence[Guard] = (
         '            gone["labels"].offset if "labels" in gone else labels,',
         "worker/test_lost_input.py::test_unread_input_that_was_deleted_is_refused_until_told_to_skip_it",
     ),
+    Guard(
+        "what a takeover made is kept though the group had moved on",
+        "worker/loop.py",
+        "        self._forget()\n        buffer.give_back()",
+        "        buffer.give_back()",
+        "worker/test_torn_steps.py::test_predictions_that_could_not_be_made_again_for_a_rebalance_are_made_by_the_next_takeover",
+    ),
+    Guard(
+        "a chain goes on when the worker is to stop",
+        "worker/stepping.py",
+        " or self._stopping(False):\n            return None",
+        ":\n            return None",
+        "worker/test_stepping.py::test_a_stop_ends_the_chain_with_the_step_that_is_made_already",
+    ),
     # What is polled and not taken yet.
     Guard(
         "a worker that owns nothing has worked off everything",
