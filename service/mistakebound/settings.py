@@ -49,6 +49,8 @@ Scale = tuple[float, Annotated[float, Field(gt=0)]]
 INITIAL: Literal["initial"] = "initial"
 """Winnow's default threshold: what the initial weights score on the example."""
 LabelValue = bool | int | str
+OF_EPOCH = ("learner", "features", "labels", "predictions")
+"""The sections that are fixed with an epoch."""
 
 
 class Section(BaseModel):
@@ -222,6 +224,13 @@ class LabelSettings(Section):
     )
 
 
+class PredictionSettings(Section):
+    probability: bool = Field(
+        False,
+        description="publish beside each score the probability of the positive class, from the partition's own labels; linear perceptrons and passive-aggressive",
+    )
+
+
 class BatchSettings(Section):
     max_records: Positive = Field(
         4_000, description="a step closes after this many records, expiries and unparkings"
@@ -286,6 +295,7 @@ class Settings(Section):
     learner: LearnerSettings = LearnerSettings()
     features: FeatureSettings = FeatureSettings()
     labels: LabelSettings = LabelSettings()
+    predictions: PredictionSettings = PredictionSettings()
     batch: BatchSettings = BatchSettings()
     checkpoint: CheckpointSettings = CheckpointSettings()
     http: HttpSettings = HttpSettings()
@@ -305,5 +315,11 @@ class Settings(Section):
         return self.worker.group or f"{self.log.prefix}mistakebound"
 
     def of_epoch(self) -> Mapping[str, Any]:
-        """What an epoch fixes: every learner, features and labels setting, as JSON values."""
-        return self.model_dump(mode="json", include={"learner", "features", "labels"})
+        """What an epoch fixes: every setting of these sections, as JSON values.
+
+        `predictions` is left out where it asks for nothing: earlier versions did not have it.
+        """
+        whole = self.model_dump(mode="json", include=set(OF_EPOCH))
+        if not self.predictions.probability:
+            del whole["predictions"]
+        return whole

@@ -20,12 +20,10 @@ from mistakebound.config.concept_files import MARK, BadConceptFile, read_tables
 from mistakebound.config.keys import keys
 from mistakebound.config.problems import DEFAULT, ConfigurationError, Origin, Problem
 from mistakebound.config.sources import Given, from_document, from_environment, from_file, from_flags
-from mistakebound.settings import Settings
+from mistakebound.settings import OF_EPOCH, Settings
 
 DEFAULT_FILE = Path("mistakebound.toml")
 ARGUMENT = Origin("argument", "load_settings")
-OF_EPOCH = ("learner", "features", "labels")
-"""The sections that an epoch fixes."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,6 +27,7 @@ from mistakebound.core.messages.schema import (
 from mistakebound.core.model.model import Model
 from mistakebound.core.records import Outgoing, Record
 from mistakebound.core.step.asking import asking
+from mistakebound.core.step.probabilities import Probabilities
 from mistakebound.log.protocol import Log
 
 UNPREDICTED = ("invalid", "duplicate")
@@ -95,11 +96,15 @@ def predict_again(
     waiting = list(ledger.waiting.values())
     point = ledger.recovery_point()
     asks = asking(model.settings.labels)
+    likely = (
+        Probabilities(ledger.tallies, model.classes[0]) if model.settings.predictions.probability else None
+    )
     for gap in gaps:
         for record in _unseen(log, partition, gap):
             try:
                 record_id, raw, tenant = model.reader.example(record)
-                score = model.score(model.features(raw, tenant))
+                x = model.features(raw, tenant)
+                score = model.score(x)
             except BadRecord:  # taken by the rules of an older epoch
                 continue
             decision = gap.resolved.get(record.offset)
@@ -122,6 +127,8 @@ def predict_again(
             )
             if asks is not None and prediction.score is not UNSET:
                 prediction = asks.said(prediction, prediction.score)
+            if likely is not None and prediction.score is not UNSET:
+                prediction = likely.said(prediction, prediction.score, model.size(x))
             outputs.append(Outgoing("predictions", partition, record.key, encode(prediction), record.headers))
             if decision is None:
                 waiting.append(

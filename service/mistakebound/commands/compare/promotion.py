@@ -9,9 +9,7 @@ from mistakebound.config.keys import keys, render_toml
 from mistakebound.core.comparison.comparison import Comparison, Promotion
 from mistakebound.core.model.settings_diff import changes
 from mistakebound.core.records import INPUTS
-from mistakebound.settings import Settings
-
-SECTIONS = ("learner", "features", "labels")
+from mistakebound.settings import OF_EPOCH, Settings
 
 
 def promotion(found: Comparison, first: OpenSide, second: OpenSide, settings: Settings) -> Comparison:
@@ -22,7 +20,7 @@ def promotion(found: Comparison, first: OpenSide, second: OpenSide, settings: Se
     if better.settings is None or other.settings is None:
         return found
     old, new = (
-        {name: side.settings.get(name, {}) for name in SECTIONS if side.settings is not None}
+        {name: side.settings.get(name, {}) for name in OF_EPOCH if side.settings is not None}
         for side in (other, better)
     )
     differing = {each.key: each.after for each in changes(old, new) if each.key in keys()}

@@ -10,11 +10,13 @@ from mistakebound.core.audit.findings import Findings
 from mistakebound.core.audit.form import wrong_spelling
 from mistakebound.core.audit.labels import Labels
 from mistakebound.core.audit.partition_steps import RecordedStep
+from mistakebound.core.audit.probabilities import bucket_of, probability
 from mistakebound.core.audit.reference_ledger import Waiting
 from mistakebound.core.audit.replica import Replica
 from mistakebound.core.audit.times import Times
 from mistakebound.core.audit.topics_read import Ahead, Source
 from mistakebound.core.faults import BadRecord
+from mistakebound.core.messages.asking import MILLION
 from mistakebound.core.messages.beside import Beside
 from mistakebound.core.messages.features import Features
 from mistakebound.core.messages.schema import Decision, Prediction, read_prediction
@@ -108,7 +110,7 @@ class Examples:
             model=model.version(),
             tenant=UNSET if tenant is None else tenant,
         )
-        made = self._asked(made, made.score)
+        made = self._with_probability(self._asked(made, made.score), x)
         found = self._found(record.offset)
         if found is None:
             text = f"no prediction of {record_id!r}, examples-{self._partition} offset {record.offset}"
@@ -133,6 +135,14 @@ class Examples:
             return replace(made, ask=UNSET, weight=UNSET)
         weight = weight_of(labels, made.id, score)
         return replace(made, ask=weight > 0, weight=weight or UNSET)
+
+    def _with_probability(self, made: Prediction, x: Features) -> Prediction:
+        """The prediction with its probability, where predictions have one, by the labels so far."""
+        if not self._model.settings.predictions.probability or made.score is UNSET:
+            return made
+        table, bucket = self._labels.counts.epoch.reliability, bucket_of(made.score, self._model.size(x))
+        millionths = probability(None if table is UNSET else table, bucket)
+        return replace(made, bucket=bucket, probability=millionths / MILLION)
 
     def _found(self, source: int) -> tuple[Record, Prediction] | None:
         """The recorded prediction of this example; any of an earlier example is a duplicate, or was not due."""
@@ -176,7 +186,7 @@ class Examples:
         self, record: Record, recorded: Prediction, made: Prediction, x: Features
     ) -> list[str]:
         """Of a torn step: what does not depend on the model. The rest is looked at when its version is reached, or known."""
-        leave = ("score", "scores", "prediction", "at", "model", "again")
+        leave = ("score", "scores", "prediction", "at", "model", "again", "probability", "bucket")
         made = self._asked(made, recorded.score)
         wrong = [more] if (more := differing(recorded, made, leave=leave)) else []
         if recorded.again is True:
@@ -205,7 +215,9 @@ class Examples:
             made = self._asked(made, was) if isinstance(was, float) else made
         elif not same:
             wrong.append(f"score is {shown(was)}, should be {shown(score)}")
-        if more := differing(recorded, made, leave=("score", "scores")):
+        # Another order of the records may have had other labels before it.
+        leave = ("score", "scores", *("probability",) * self._is_of_a_torn_step(recorded))
+        if more := differing(recorded, made, leave=leave):
             wrong.append(more)
         if (record.key, record.headers) != (example.key, example.headers):
             wrong.append("its key and headers are not the example's")

@@ -8,6 +8,7 @@ from mistakebound.core.audit.counts import Counts
 from mistakebound.core.audit.dead_letters import DeadLetters
 from mistakebound.core.audit.findings import BROUGHT_BACK, Findings
 from mistakebound.core.audit.partition_steps import RecordedStep
+from mistakebound.core.audit.probabilities import count
 from mistakebound.core.audit.reference_ledger import ReferenceLedger, Waiting, weight_beside
 from mistakebound.core.audit.replica import Replica
 from mistakebound.core.faults import BadRecord
@@ -157,30 +158,36 @@ class Labels:
             entry = Waiting(made.id, made.label_offset, at, made.prediction, 0, raw, 0, 0, 0, tenant=tenant)
             self._judged(entry, made.label, late=True)
         elif made.outcome in ("expired", "evicted") and made.label_offset is None:
-            made = replace(made, weight=self._weight(made.source, made.weight))
+            recorded = self.recorded()
+            if made.source in self.ledger.made_again and recorded is not None:
+                self._trusted(Beside.of_decision(made), Beside.of_decision(recorded))
+                made = replace(made, weight=recorded.weight)
         self.decided(made)
 
     def apply(self, entry: Waiting, label_offset: int, label: LabelValue) -> None:
         """The label meets its example."""
-        weight = self._weight(entry.source, weight_beside(entry))
-        if weight != weight_beside(entry):
-            entry = entry._replace(beside=None if weight is None else Beside(weight))
-        self._judged(entry, label, late=False)
-        source, predicted = entry.source, entry.predicted
-        self.decided(Decision("applied", entry.id, source, label_offset, label, predicted, weight=weight))
-
-    def _weight(self, source: int | None, weight: int | None) -> int | None:
-        """An example's weight; where its first prediction is gone, its decision says what that was."""
         recorded = self.recorded()
-        if source not in self.ledger.made_again or recorded is None or recorded.weight == weight:
-            return weight
-        self._findings.note("whether labels of predictions that are gone were asked for was taken on trust")
-        return recorded.weight
+        if entry.source in self.ledger.made_again and recorded is not None:
+            entry = entry._replace(beside=self._trusted(entry.beside, Beside.of_decision(recorded)))
+        self._judged(entry, label, late=False)
+        made = Decision("applied", entry.id, entry.source, label_offset, label, entry.predicted)
+        self.decided(made if entry.beside is None else entry.beside.in_decision(made))
+
+    def _trusted(self, made: Beside | None, recorded: Beside | None) -> Beside | None:
+        """Where a prediction was made again the first one is gone: its decision says what it said beside its class."""
+        if recorded != made:
+            self._findings.note("what predictions that are gone said beside their class was taken on trust")
+        return recorded
 
     def _judged(self, entry: Waiting, label: LabelValue, *, late: bool) -> None:
         """Count the label, resolve the id, and learn if that is due."""
         mistaken = entry.predicted != label
         waiting, of_epoch = len(self.ledger.waiting), entry.epoch == self._model.epoch
+        beside = entry.beside
+        if self.settings.predictions.probability and beside is not None and beside.bucket is not None:
+            assert beside.probability is not None
+            for tally in (self.counts.life, *(self.counts.epoch,) * of_epoch):
+                count(tally, beside.bucket, beside.probability, label, self._model.classes[0])
         self.counts.judged(label, entry.predicted, of_epoch=of_epoch, waiting=waiting)
         self.counts.of_tenant(entry.tenant, labelled=1, mistakes=mistaken)
         self.ledger.resolve(entry.id, label)

@@ -51,6 +51,16 @@ class AveragedPerceptron:
                 total += (times * coordinate - kappa[name]) * value
         return saturate(self._rate * total)
 
+    def size(self, x: Features, clock: int) -> float:
+        """The sum of the sizes of the terms of `score`."""
+        theta, kappa = self._theta.sums, self._kappa.sums
+        times, total = float(clock + 1), 0.0
+        for name, value in x:
+            coordinate = theta.get(name)
+            if coordinate is not None:
+                total += abs((times * coordinate - kappa[name]) * value)
+        return saturate(self._rate * total)
+
     def predict(self, score: float) -> bool:
         return predict(score, self._tie)
 
@@ -114,6 +124,8 @@ KIND = Kind(
     parameters=("learning_rate", "tie", "gamma", "window"),
     no_issued=AVERAGES,
     no_ask=GROWS,
+    no_probability=None,
+    size=AveragedPerceptron.size,
     claim=separable,
     undeclared=undeclared_margin,
     norm=euclidean_norm,

@@ -8,7 +8,7 @@ is doubled too, where the notes leave b single.
 from math import sinh
 
 from mistakebound.core.learners.claim import largest_norm, undeclared_margin
-from mistakebound.core.learners.kind import Kind
+from mistakebound.core.learners.kind import ROUNDS, Kind
 from mistakebound.core.learners.winnow import EXPONENT_LIMIT, claim
 from mistakebound.core.linear.linear import Linear
 from mistakebound.core.linear.theta import largest, saturate
@@ -37,5 +37,6 @@ KIND = Kind(
     norm=largest_norm,
     starts_at=lambda settings: 0.0,
     rounds=lambda settings: True,
+    no_probability=ROUNDS,
     sums=True,
 )

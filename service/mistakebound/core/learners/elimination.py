@@ -148,6 +148,7 @@ KIND = Kind(
     no_window=STRIKES_OUT,
     no_ask=VOTES,
     no_cross=ONE_CONCEPT,
+    no_probability=VOTES,
     claim=_claim,
     undeclared=_undeclared,
 )

@@ -92,11 +92,21 @@ AVERAGES = Refusal(
     "predicts with another vector than it learns with, so `issued` bounds nothing", 'Set it to "rescore"'
 )
 """The averaged and voted perceptrons do not learn from the predictions that they issue."""
+ROUNDS = Refusal(
+    "has weights that processors round differently, so that no other machine could prove a probability",
+    "Take a perceptron, or leave it out",
+)
+"""Learners that multiply weights have no probabilities."""
+NO_TERMS = Refusal(
+    "has a score that is no sum over the features, and so has no scale to be measured on",
+    "Take a perceptron, or leave it out",
+)
+"""Nor have learners whose scores are votes, or sums over mistakes."""
 VOTES = Refusal(
     "scores by the concepts left: a size that does not say how sure it is",
     "Take the perceptron, or leave it out",
 )
-"""Set learners do not ask for labels."""
+"""Set learners do not ask for labels, and have no probabilities."""
 GROWS = Refusal(
     "adds its votes up over the labels, so that scores grow with their number, and it would soon ask for none",
     "Take the perceptron, or leave it out",
@@ -150,6 +160,8 @@ class Kind:
     """Why `labels.ask` is refused; None if it is not."""
     no_cross: Refusal | None = None
     """Why it has no model for each tenant; None if it has."""
+    no_probability: Refusal | None = NO_TERMS
+    """Why `predictions.probability` is refused; None if it is not."""
     one_partition: Refusal | None = None
     """Why it cannot have several partitions; None if it can."""
 
@@ -172,5 +184,8 @@ class Kind:
     """Whether its scores rest on functions that processors round differently."""
     comparable: Callable[[Any], Any] = lambda state: state
     """A dumped state in a form that is equal for equal models."""
+    size: Callable[[Any, Features, int], float] | None = None
+    """The sum of the sizes of a score's terms, from a learner, an example and the clock; at least the size of the score.
+    None where it has no probabilities."""
     sums: bool = False
     """Whether its score is a sum over the features, so that a mistake can be taken apart."""

@@ -13,7 +13,7 @@ from sys import float_info
 from mistakebound.core import bounds
 from mistakebound.core.learners.claim import Claim, Run
 from mistakebound.core.learners.concepts import variables_of
-from mistakebound.core.learners.kind import Kind, Unmet
+from mistakebound.core.learners.kind import ROUNDS, Kind, Unmet
 from mistakebound.core.linear.linear import Linear
 from mistakebound.core.linear.theta import active
 from mistakebound.settings import LearnerSettings
@@ -92,5 +92,6 @@ KIND = Kind(
     undeclared=_undeclared,
     starts_at=lambda settings: 1.0,
     rounds=lambda settings: True,
+    no_probability=ROUNDS,
     sums=True,
 )

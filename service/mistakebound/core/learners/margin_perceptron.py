@@ -58,5 +58,7 @@ KIND = Kind(
     claim=_claim,
     undeclared=undeclared_margin,
     norm=euclidean_norm,
+    no_probability=None,
+    size=Linear.size,
     sums=True,
 )

@@ -55,5 +55,7 @@ KIND = Kind(
     ),
     claim=_claim,
     norm=euclidean_norm,
+    no_probability=None,
+    size=Linear.size,
     sums=True,
 )

@@ -26,5 +26,7 @@ KIND = Kind(
     claim=lambda run: perceptrons("one-sided", run, 1.0),
     undeclared=undeclared_margin,
     norm=euclidean_norm,
+    no_probability=None,
+    size=Linear.size,
     sums=True,
 )

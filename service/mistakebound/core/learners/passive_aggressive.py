@@ -75,5 +75,7 @@ KIND = Kind(
     ),
     claim=_claim,
     undeclared=undeclared_margin,
+    no_probability=None,
+    size=Linear.size,
     sums=True,
 )

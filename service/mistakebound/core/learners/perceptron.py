@@ -43,5 +43,7 @@ KIND = Kind(
     asking=_asking,
     undeclared=undeclared_margin,
     norm=euclidean_norm,
+    no_probability=None,
+    size=Linear.size,
     sums=True,
 )

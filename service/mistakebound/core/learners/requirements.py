@@ -32,8 +32,7 @@ def unmet(settings: Settings, partitions: int | None = None) -> Iterator[Unmet]:
         yield Unmet("learner.window", f"{kind.name} {kind.no_window.why}", kind.no_window.remedy)
     if learner.delay_policy == "issued" and kind.no_issued is not None:
         yield Unmet("learner.delay_policy", f"{kind.name} {kind.no_issued.why}", kind.no_issued.remedy)
-    if settings.labels.ask is not None:
-        yield from _asking(settings, kind)
+    yield from _by_score(settings, kind)
     if len(declared(settings.labels)) != 2 and kind.many is None:
         yield Unmet("labels.classes", f"{kind.name} knows two classes", "Declare two, or take a perceptron")
     if partitions is not None and partitions > 1 and kind.one_partition is not None:
@@ -41,15 +40,16 @@ def unmet(settings: Settings, partitions: int | None = None) -> Iterator[Unmet]:
         yield Unmet("log.partitions", wrong, kind.one_partition.remedy)
 
 
-def _asking(settings: Settings, kind: Kind) -> Iterator[Unmet]:
-    if len(declared(settings.labels)) != 2:
-        yield Unmet(
-            "labels.ask",
-            "labels are asked for by the one score of two classes",
-            "Declare two, or leave it out",
-        )
-    elif kind.no_ask is not None:
-        yield Unmet("labels.ask", f"{kind.name} {kind.no_ask.why}", kind.no_ask.remedy)
+def _by_score(settings: Settings, kind: Kind) -> Iterator[Unmet]:
+    """What is done by the size of a score: asking for labels, and probabilities."""
+    for is_wanted, key, refusal in (
+        (settings.labels.ask is not None, "labels.ask", kind.no_ask),
+        (settings.predictions.probability, "predictions.probability", kind.no_probability),
+    ):
+        if is_wanted and len(declared(settings.labels)) != 2:
+            yield Unmet(key, "it goes by the one score of two classes", "Declare two, or leave it out")
+        elif is_wanted and refusal is not None:
+            yield Unmet(key, f"{kind.name} {refusal.why}", refusal.remedy)
 
 
 def _of_features(kind: Kind, settings: Settings) -> Iterator[Unmet]:

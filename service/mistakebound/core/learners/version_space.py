@@ -147,5 +147,6 @@ version_space_kind = partial(
     no_window=STRIKES_OUT,
     no_ask=VOTES,
     no_cross=ONE_CONCEPT,
+    no_probability=VOTES,
     concepts_left=VersionSpace.size,
 )

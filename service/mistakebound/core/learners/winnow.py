@@ -15,7 +15,7 @@ from math import exp, expm1, inf, log, sqrt
 
 from mistakebound.core import bounds
 from mistakebound.core.learners.claim import Claim, Run, lacked, largest_norm, undeclared_margin
-from mistakebound.core.learners.kind import Kind, Unmet
+from mistakebound.core.learners.kind import ROUNDS, Kind, Unmet
 from mistakebound.core.linear.linear import Linear
 from mistakebound.core.linear.theta import largest, saturate
 from mistakebound.core.messages.features import Features
@@ -114,5 +114,6 @@ KIND = Kind(
     norm=_norm,
     starts_at=lambda settings: settings.initial_weight,
     rounds=lambda settings: True,
+    no_probability=ROUNDS,
     sums=True,
 )

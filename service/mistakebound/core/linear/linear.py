@@ -57,6 +57,10 @@ class Linear:
         self._scored = x, self.changes, score
         return score
 
+    def size(self, x: Features, clock: int = 0) -> float:
+        """The sum of the sizes of the terms of `score`, the threshold's among them."""
+        return saturate(self._scale * self._theta.size(x) + abs(self._threshold))
+
     def predict(self, score: float) -> bool:
         return predict(score, self._tie)
 

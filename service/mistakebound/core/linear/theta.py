@@ -179,6 +179,13 @@ class Theta:
             total += weights.get(name, unseen) * value
         return total
 
+    def size(self, x: Features) -> float:
+        """The sum of the sizes of the terms of w.x over k features, in their order."""
+        weights, unseen, total = self.weights, self.unseen, 0.0
+        for name, value in x:
+            total += abs(weights.get(name, unseen) * value)
+        return total
+
 
 def digest(sums: Mapping[str, float]) -> str:
     """SHA-256 in hex over the names whose theta is not 0, in UTF-8 byte order: name, zero byte, float64.

@@ -74,6 +74,10 @@ class Prediction(Struct, frozen=True, kw_only=True, gc=False):
     """Where labels are asked for (`labels.ask`): whether this one is."""
     weight: int | UnsetType = UNSET
     """Where it is: for how many examples this one stands, in millionths."""
+    probability: float | UnsetType = UNSET
+    """Of the positive class, with six decimals (`predictions.probability`)."""
+    bucket: int | UnsetType = UNSET
+    """Of 20, by the score over the sum of the sizes of its terms: what the probability depends on."""
 
 
 class _Source(Struct, frozen=True, gc=False):
@@ -101,6 +105,9 @@ class Decision(Struct, frozen=True, omit_defaults=True, gc=False):
     """Where its prediction said whether the label is asked for: the example's weight; 0 where it was not."""
     tenant: str | None = None
     """Of what the label record itself carries, where `features.cross` is set."""
+    probability: float | None = None
+    """Of a label: where its prediction had one, which is judged with it; `bucket` likewise."""
+    bucket: int | None = None
 
 
 class Inputs(Struct, frozen=True, gc=False):

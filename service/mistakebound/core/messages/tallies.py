@@ -7,6 +7,7 @@ from msgspec import UNSET, Struct, UnsetType, json
 
 from mistakebound.core.messages.asking import Asked
 from mistakebound.core.messages.confusion import Confusion
+from mistakebound.core.messages.reliability import Reliability
 
 ExampleOutcome = Literal["labelled", "expired", "evicted", "duplicate", "invalid"]
 LabelOutcome = Literal["applied", "applied_late", "duplicate", "conflict", "expired", "unmatched", "invalid"]
@@ -37,6 +38,8 @@ class Tally(Struct):
     """Absent until a version that writes it has judged here."""
     asked: Asked | UnsetType = UNSET
     """Of examples predicted while labels were asked for; absent where there were none."""
+    reliability: Reliability | UnsetType = UNSET
+    """Of examples whose prediction had a probability; absent where there were none."""
 
     def __post_init__(self) -> None:
         self.labels.setdefault("applied_late", 0)  # earlier versions did not write it
@@ -58,6 +61,8 @@ class Tally(Struct):
             twin.confusion = self.confusion.copy()
         if self.asked is not UNSET:
             twin.asked = copy(self.asked)
+        if self.reliability is not UNSET:
+            twin.reliability = self.reliability.copy()
         return twin
 
     def of_asked(self) -> Asked:
@@ -65,6 +70,12 @@ class Tally(Struct):
         if self.asked is UNSET:
             self.asked = Asked()
         return self.asked
+
+    def of_reliability(self) -> Reliability:
+        """The counts of probabilities, from now on there."""
+        if self.reliability is UNSET:
+            self.reliability = Reliability()
+        return self.reliability
 
 
 class TenantTally(Struct, array_like=True):

@@ -129,6 +129,11 @@ class Model:
         score: Score = self.learner.score(x, sum(self.clock))
         return score
 
+    def size(self, x: Features) -> float:
+        """The sum of the sizes of a score's terms; only of a kind that has one."""
+        assert self.kind.size is not None
+        return self.kind.size(self.learner, x, sum(self.clock))
+
     def predict(self, score: Score) -> LabelValue | None:
         """The class of a score, in the declared form; None where no class is known."""
         return self._declared(self.learner.predict(score))

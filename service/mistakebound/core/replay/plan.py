@@ -18,7 +18,7 @@ from mistakebound.core.replay.repeat import Progress, Taken, repeat, settings_of
 from mistakebound.core.replay.replay import replay_records
 from mistakebound.core.reporting.report import Report
 from mistakebound.core.step.state import State
-from mistakebound.settings import Section, Settings
+from mistakebound.settings import OF_EPOCH, Section, Settings
 
 CLASSES = {"positive", "negative", "classes"}
 ASKED = "as asked"
@@ -72,8 +72,7 @@ def _on_top(settings: Settings, epoch: Epoch) -> Settings:
     """The epoch's settings with the given ones on top. Raises ValueError where the former are not valid."""
     settings_of(epoch, settings)
     sections = {
-        name: _section(name, getattr(settings, name), epoch.settings.get(name, {}))
-        for name in ("learner", "features", "labels")
+        name: _section(name, getattr(settings, name), epoch.settings.get(name, {})) for name in OF_EPOCH
     }
     pointers = {} if epoch.messages is UNSET else epoch.messages
     sections["messages"] = _section("messages", settings.messages, pointers)

@@ -36,7 +36,7 @@ from mistakebound.core.step.partition_step import PartitionStep
 from mistakebound.core.step.sizes import SizeLimits, Sizes
 from mistakebound.core.step.state import State
 from mistakebound.core.step.step import Step
-from mistakebound.settings import LabelSettings, Settings
+from mistakebound.settings import OF_EPOCH, LabelSettings, Settings
 
 ANY_SIZE = SizeLimits(EVERYTHING, EVERYTHING, EVERYTHING, EVERYTHING)
 NO_SIZE = SizeLimits(0, 0, 0, 0)
@@ -79,7 +79,7 @@ def settings_of(epoch: Epoch, settings: Settings) -> Settings:
 
     Raises ValueError where the former is not valid.
     """
-    rest = settings.model_dump(exclude={"learner", "features", "labels"})
+    rest = settings.model_dump(exclude=set(OF_EPOCH))
     rest["messages"] |= {} if epoch.messages is UNSET else epoch.messages
     return Settings.model_validate({**rest, **epoch.settings})
 

@@ -16,6 +16,7 @@ from mistakebound.core.ledger.entries import Waiting
 from mistakebound.core.ledger.label_outcomes import OUTCOMES
 from mistakebound.core.messages.beside import Beside
 from mistakebound.core.messages.dead_letters import dead_letter
+from mistakebound.core.messages.features import Features
 from mistakebound.core.messages.labels import Carried, spelled
 from mistakebound.core.messages.schema import Decision, Prediction, Update, encode
 from mistakebound.core.records import Lost, Outgoing, Position, Record, Stream, TopicPartition
@@ -26,6 +27,7 @@ from mistakebound.core.step.facts import StepFacts
 from mistakebound.core.step.merge import Merge
 from mistakebound.core.step.open_classes import add_class
 from mistakebound.core.step.outcome_records import write_outcomes
+from mistakebound.core.step.probabilities import Probabilities
 from mistakebound.core.step.sizes import Sizes
 from mistakebound.core.step.state import State
 from mistakebound.settings import LabelValue
@@ -61,6 +63,9 @@ class PartitionStep:
         self.sizes = Sizes(state.model, state.limits)
         self.issued = state.settings.learner.delay_policy == "issued"
         self.asking = asking(state.settings.labels)
+        self.probabilities: Probabilities | None = None
+        if state.settings.predictions.probability:
+            self.probabilities = Probabilities(self.ledger.tallies, state.model.classes[0])
 
     def run(self, merge: Merge, drained: Collection[TopicPartition], allowance: int, room: int) -> None:
         """Steps 1 to 5 of the ledger's rules, record after record, while the allowance lasts.
@@ -170,10 +175,9 @@ class PartitionStep:
             tenant=UNSET if tenant is None else tenant,
         )
         beside: Beside | None = None
-        if self.asking is not None and one is not UNSET:
-            prediction = self.asking.said(prediction, one)
+        if one is not UNSET and not (self.asking is None and self.probabilities is None):
+            prediction = self._said(prediction, x, one)
             beside = Beside.of(prediction)
-            self.facts.asked[prediction.ask is True] += 1
         self._write(Outgoing("predictions", self.partition, record.key, encode(prediction), record.headers))
         entry = Waiting(
             record_id,
@@ -200,15 +204,22 @@ class PartitionStep:
             early = ledger.unpark(record_id)
             self._apply(entry, early.offset, early.label)
 
+    def _said(self, prediction: Prediction, x: Features, score: float) -> Prediction:
+        """The prediction, with what the settings have it say beside its score."""
+        if self.asking is not None:
+            prediction = self.asking.said(prediction, score)
+            self.facts.asked[prediction.ask is True] += 1
+        if self.probabilities is not None:
+            prediction = self.probabilities.said(prediction, score, self.model.size(x))
+        return prediction
+
     def _give_up(self, entry: Waiting, outcome: Literal["expired", "evicted"]) -> None:
         self.ledger.resolve(entry.id, None)
         self._ended(entry, Decision(outcome, entry.id, entry.source))
 
     def _ended(self, entry: Waiting, decision: Decision) -> None:
-        """Write down what became of an example, and for how many it stands where labels are asked for."""
-        if entry.beside is not None:
-            decision = replace(decision, weight=entry.beside.weight)
-        self.decisions.append(decision)
+        """Write down what became of an example, and what its prediction had said beside its class."""
+        self.decisions.append(decision if entry.beside is None else entry.beside.in_decision(decision))
 
     # --- labels -----------------------------------------------------------------------------------
 
@@ -296,6 +307,8 @@ class PartitionStep:
         )
         if entry.tenant is not None:
             self.counting.judged_of(entry.tenant, mistaken=mistaken)
+        if self.probabilities is not None and entry.beside is not None:
+            self.probabilities.judged(entry.beside, label, of_epoch=entry.epoch == model.epoch)
         ledger.resolve(entry.id, label)
         if mistaken:
             self.explaining.mistake(model, self.partition, entry, label, ledger.stream_time)

@@ -23,7 +23,7 @@ from mistakebound.core.step.sizes import SizeLimits
 from mistakebound.core.step.state import State
 from mistakebound.core.step.step import Step
 from mistakebound.log.protocol import Log, Refused, Session
-from mistakebound.settings import Settings
+from mistakebound.settings import PredictionSettings, Settings
 from mistakebound.worker.epochs.epochs import pointers_after, refuse_changed
 from mistakebound.worker.epochs.input_topics import input_topics, refuse_other_topics
 from mistakebound.worker.epochs.reset import History, Positions, as_only_member, history, write
@@ -93,8 +93,11 @@ def planned(log: Log, settings: Settings, rows: Iterable[Row]) -> SeedPlan:
     limits = SizeLimits(**{topic.replace("-", "_"): log.max_record_bytes(topic) for topic in OUTPUTS})
     ledgers = {p: Ledger(settings.labels) for p in range(partitions)}
     fold.model.begin()
-    labels = settings.labels.model_copy(update={"ask": None})  # these are all there: none need be asked for
-    state = State(settings.model_copy(update={"labels": labels}), fold.model, ledgers, limits)
+    plain = {  # these labels are all there: none need be asked for
+        "labels": settings.labels.model_copy(update={"ask": None}),
+        "predictions": PredictionSettings(),
+    }
+    state = State(settings.model_copy(update=plain), fold.model, ledgers, limits)
     replay_rows(rejections.numbered(rows), settings, partitions, taken=collect, state=state)
     examples = [ledger.tallies.life.examples for ledger in ledgers.values()]
     labelled = sum(one["labelled"] for one in examples)
