@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from mistakebound.commands.output import render_rate, render_table
 from mistakebound.core.messages.tenants import TenantCounts
 from mistakebound.core.reporting.measures import Confused, ConfusionReport
+from mistakebound.core.reporting.probabilities import Probabilities
 from mistakebound.core.reporting.report import AskedLabels, Rejected, Report
 from mistakebound.core.theorems.changes import ProvedChanges
 from mistakebound.core.theorems.claims import Bound
@@ -32,6 +33,7 @@ def render_report(report: Report, *, brief: bool = False) -> str:
         ("always majority", f"{majority.mistakes}, rate {render_rate(majority.mistake_rate)}{worse}"),
         *(() if brief else _render_confusion(report.confusion)),
         *(() if report.asked is None else _asked_rows(report.asked)),
+        *(() if report.probabilities is None else _probability_rows(report.probabilities)),
         ("updates", f"{report.updates} (epoch {model.epoch}, by partition: {by_partition})"),
     ]
     rows += [("tenant" if n == 0 else "", _render_tenant(one)) for n, one in enumerate(report.tenants)]
@@ -112,6 +114,19 @@ def _render_tenant(one: TenantCounts) -> str:
     counts = f"{one.mistakes} of {one.labelled} labelled, rate {render_rate(one.mistake_rate)}"
     more = "" if one.complete or one.tenant is None else "; more of it is among all others"
     return f"{name}: {counts}; {one.examples} examples, {one.updates} updates{more}"
+
+
+def _probability_rows(found: Probabilities) -> Iterator[tuple[str, str]]:
+    """The Brier score, and of each bin what was predicted and what happened."""
+    score, share = render_rate(found.brier_score), render_rate(found.brier_score_of_share)
+    yield (
+        "probabilities",
+        f"Brier score {score} on {found.labelled} labelled (always the share of positives {share})",
+    )
+    for one in found.bins:
+        if one.labelled:
+            said, was = render_rate(one.predicted), render_rate(one.observed)
+            yield f"  {one.low:.2f} to {one.high:.2f}", f"predicted {said}, observed {was} of {one.labelled}"
 
 
 def _render_all_rejected(report: Report) -> list[str]:

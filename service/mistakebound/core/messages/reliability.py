@@ -10,6 +10,7 @@ from mistakebound.core.messages.asking import MILLION
 
 BUCKETS = 20
 """Of the signed margin from -1 to 1, and of probabilities from 0 to 1."""
+BILLION = 1_000_000_000
 _ROUNDED = 1_000
 """A squared error in billionths is that of millionths divided by this."""
 
@@ -49,6 +50,26 @@ class Reliability(Struct):
             list(self.predicted),
             self.squares,
         )
+
+    @property
+    def all_judged(self) -> int:
+        """Labels that came to a probability."""
+        return sum(self.judged)
+
+    @property
+    def all_positive(self) -> int:
+        """Those of them that were positive."""
+        return sum(self.happened)
+
+    @property
+    def expected_positive(self) -> float:
+        """How many of them the probabilities expected."""
+        return sum(self.predicted) / MILLION
+
+    @property
+    def squared_error(self) -> float:
+        """Sum of the squares of (probability less 1 or 0)."""
+        return self.squares / BILLION
 
     def count(self, bucket: int, millionths: int, *, positive: bool) -> None:
         """A label came to a prediction of this bucket of the margin and this probability."""

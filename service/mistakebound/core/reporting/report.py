@@ -14,6 +14,7 @@ from mistakebound.core.messages.tenants import TenantCounts, by_tenant
 from mistakebound.core.model.model import Model
 from mistakebound.core.records import Stream
 from mistakebound.core.reporting.measures import NOTHING_JUDGED, ConfusionReport, confusion_report
+from mistakebound.core.reporting.probabilities import Probabilities, probabilities
 from mistakebound.core.theorems.asked import ExpectedMistakes
 from mistakebound.core.theorems.changes import ProvedChanges
 from mistakebound.core.theorems.claims import Bound
@@ -29,6 +30,7 @@ ONLY_WHERE_TOLD = (
     "proved_changes",
     "tenants",
     "reevaluation",
+    "probabilities",
 )
 """Fields that earlier versions did not have: a report with nothing to tell is the same, byte for byte, as theirs."""
 
@@ -173,6 +175,8 @@ class Report:
     """Where a margin is declared and the model was folded: how often the stream must have changed in this epoch."""
     tenants: tuple[TenantCounts, ...] = ()
     """Where `features.cross` is set, or was: the largest tenants first, all others together last."""
+    probabilities: Probabilities | None = None
+    """Where predictions had one, and labels came to them."""
 
     def as_dict(self) -> dict[str, Any]:
         """Plain JSON values. A field of `ONLY_WHERE_TOLD` is left out where it has nothing to tell."""
@@ -241,6 +245,7 @@ def report(
         confusion_of_epoch=confusion_report(of_epoch, classes),
         proved_changes=proved,
         tenants=by_tenant([one.tallies for one in counted if one.tallies is not None]),
+        probabilities=probabilities(one.life for one in counted),
     )
 
 

@@ -10,6 +10,7 @@ from functools import partial
 from typing import Any, Literal
 
 from mistakebound.core.messages.asking import Asked
+from mistakebound.core.messages.reliability import Reliability
 from mistakebound.core.messages.tallies import ExampleOutcome, LabelOutcome
 from mistakebound.core.messages.tenants import TenantCounts
 from mistakebound.core.records import Stream
@@ -90,6 +91,8 @@ class PartitionTotals:
     parked: int
     asked: Asked | None = None
     """Where labels were asked for."""
+    reliability: Reliability | None = None
+    """Where probabilities were judged."""
     oldest_waiting_ms: int | None = None
     """Stream time at which the oldest waiting example was predicted; None when none waits."""
     confusion: ConfusionTotals = ConfusionTotals()

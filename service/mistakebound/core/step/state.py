@@ -56,6 +56,7 @@ class State:
             updates=ledger.tallies.epoch.updates,
             waiting=len(ledger.waiting),
             parked=len(ledger.parked),
+            reliability=None if life.reliability is UNSET else life.reliability.copy(),
             asked=None if life.asked is UNSET else copy(life.asked),
             oldest_waiting_ms=None if oldest is None else oldest.at,
             confusion=totals_of(life.confusion),

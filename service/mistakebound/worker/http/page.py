@@ -31,6 +31,7 @@ _ASSETS = {
     "/asked.js": ("asked.js", "text/javascript; charset=utf-8"),
     "/model.js": ("model.js", "text/javascript; charset=utf-8"),
     "/tenants.js": ("tenants.js", "text/javascript; charset=utf-8"),
+    "/reliability.js": ("reliability.js", "text/javascript; charset=utf-8"),
     "/write.js": ("write.js", "text/javascript; charset=utf-8"),
     "/chart.js": ("chart.js", "text/javascript; charset=utf-8"),
     "/icon.svg": ("icon.svg", "image/svg+xml"),

@@ -63,6 +63,22 @@ _ASKED = {
     ),
 }
 """Exported only where labels are asked for: metric -> the count's name, and what it means."""
+_PROBABLE = {
+    "probabilities_judged": (
+        "all_judged",
+        "Probabilities to which a label came, over the life of the partition.",
+    ),
+    "positives_expected": (
+        "expected_positive",
+        "Positive labels among them that the probabilities expected.",
+    ),
+    "positives_observed": ("all_positive", "Positive labels among them."),
+    "squared_error": (
+        "squared_error",
+        "Sum over them of the square of the probability less 1 or 0; over their number it is the Brier score.",
+    ),
+}
+"""Exported only where probabilities were judged."""
 
 
 class Definitions:
@@ -240,6 +256,10 @@ class Definitions:
         }
         self.confusion = ConfusionGauges(add, self.classes)
         self.tenants = TenantGauges(add)
+        self.probable_totals = {
+            name: add.gauge("partition_" + metric, text, partition=())
+            for metric, (name, text) in _PROBABLE.items()
+        }
         self.waiting_limit = add.gauge(
             "waiting_limit", "Most examples that may wait for their label in one partition."
         )

@@ -218,6 +218,9 @@ class Metrics:
             if one.asked is not None:
                 for name, gauge in self._of.asked_totals.items():
                     gauge.labels(str(partition)).set(getattr(one.asked, name))
+            if one.reliability is not None:
+                for name, gauge in self._of.probable_totals.items():
+                    gauge.labels(str(partition)).set(getattr(one.reliability, name))
             if one.oldest_waiting_ms is None:
                 self._of.oldest.remove(str(partition))
             else:
@@ -228,7 +231,9 @@ class Metrics:
     def _remove(self, partitions: Iterable[int]) -> None:
         """The partitions are no longer ours: their new owners export them from now on."""
         for partition in map(str, partitions):
-            for gauge in (*self._of.totals.values(), *self._of.asked_totals.values(), self._of.oldest):
+            of = self._of
+            some = (*of.asked_totals.values(), *of.probable_totals.values(), of.oldest)
+            for gauge in (*of.totals.values(), *some):
                 gauge.remove(partition)
             for stream in get_args(Stream):
                 self._of.lag.remove(stream, partition)

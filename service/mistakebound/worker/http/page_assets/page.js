@@ -5,6 +5,7 @@ import { showClasses } from "/classes.js";
 import { alone, showFigures, showHistory, showOutcomes, showPartitions } from "/figures.js";
 import { showBounds, showMistakes, showWeights } from "/model.js";
 import { showTenants } from "/tenants.js";
+import { showReliability } from "/reliability.js";
 import { $, list, make, percent, say, time } from "/write.js";
 
 const EVERY_MS = 2000;
@@ -58,6 +59,7 @@ function show(status) {
   showOutcomes("labels", status.labels, status.parked, "parked");
   showOutcomes("examples", { consumed: status.examples, ...status.example_outcomes }, status.waiting, "waiting");
   showAsked(status);
+  showReliability(status);
   showWeights(worker);
   showClasses(status, worker);
   showTenants(status);
