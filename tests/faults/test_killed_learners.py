@@ -12,7 +12,7 @@ from mistakebound.config.keys import render_toml
 from mistakebound.core.messages.schema import read_prediction
 from mistakebound.core.records import Outgoing
 from mistakebound.core.replay.replay import Row, as_stream, replay_rows
-from mistakebound.settings import Settings
+from mistakebound.settings import OF_EPOCH, Settings
 from mistakebound.worker.takeover import fold_updates
 from tests.commands.support.command_line import run
 from tests.core.support.every_kind import CASES, FORMS, MORE, Case
@@ -52,7 +52,7 @@ def killed_within(place: Deployment, child: Child, more: int) -> None:
 
 def survives(case: Case, url: str, prefix: str, children: Children) -> None:
     """A kill; then one prediction for each example, and the model and predictions of a run without any."""
-    chosen = case.settings.model_dump(exclude_defaults=True, include={"learner", "features", "labels"})
+    chosen = case.settings.model_dump(exclude_defaults=True, include=set(OF_EPOCH))
     chosen["labels"] = {**chosen.get("labels", {}), "max_delay": 1000}
     settings = Settings.model_validate(chosen)
     rows = rows_of(case)

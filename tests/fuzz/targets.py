@@ -30,7 +30,7 @@ from mistakebound.core.replay import recording
 from mistakebound.core.step.step import step
 from mistakebound.log import open_log
 from mistakebound.log.protocol import LogError
-from mistakebound.settings import Settings
+from mistakebound.settings import OF_EPOCH, Settings
 from mistakebound.worker.checkpoints import envelope
 from mistakebound.worker.checkpoints.envelope import InvalidCheckpointError
 from mistakebound.worker.checkpoints.restore import _choose, _version
@@ -58,7 +58,7 @@ READERS: dict[Topic, Callable[[Record], Any]] = {
 def inputs(random: Random) -> None:
     """Records that anybody may write: each ends in one outcome, and the next good one is served as ever."""
     case = random.choice(list(CASES.values()))
-    sections = case.settings.model_dump(include={"learner", "features", "labels"})
+    sections = case.settings.model_dump(include=set(OF_EPOCH))
     sections["labels"] |= {"max_delay": 10, "max_waiting": random.choice((2, 1000)), "remember": 5}
     if random.random() < 0.3:
         sections["messages"] = {"id": "/meta/id", "features": "/rows/0", "label": "/rows/1/0"}

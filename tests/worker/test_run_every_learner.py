@@ -7,7 +7,7 @@ from structlog.testing import capture_logs
 
 from mistakebound.core.records import Outgoing
 from mistakebound.core.replay.replay import Row, as_stream, replay_rows, report_of
-from mistakebound.settings import Settings
+from mistakebound.settings import OF_EPOCH, Settings
 from tests.core.support.every_kind import EVERY_CASE, Case
 from tests.worker.support.working import Recount, Run, opened, settings_for
 
@@ -21,7 +21,7 @@ def rows_of(case: Case) -> list[Row]:
 
 
 def settings_of(case: Case) -> Settings:
-    chosen = case.settings.model_dump(include={"learner", "features", "labels"})
+    chosen = case.settings.model_dump(include=set(OF_EPOCH))
     return settings_for(
         learner=chosen["learner"],
         features=chosen["features"],

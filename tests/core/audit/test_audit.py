@@ -25,6 +25,7 @@ from mistakebound.core.learners.kind import Averaging
 from mistakebound.core.messages.schema import encode
 from mistakebound.core.model.model import first_epoch
 from mistakebound.core.records import Position, Record
+from mistakebound.settings import OF_EPOCH
 from tests.core.support.audited import Lists, of_history
 from tests.core.support.every_kind import CASES, EVERY_CASE, Case
 from tests.core.support.feeding import Feeder
@@ -64,7 +65,7 @@ class Made:
         self._earlier = of_earlier_version
         sections: dict[str, Any] = {"learner": learner or {"kind": "averaged-perceptron"}}
         if case is not None:
-            sections = case.settings.model_dump(include={"learner", "features", "labels"})
+            sections = case.settings.model_dump(include=set(OF_EPOCH))
         sections["labels"] = {
             **sections.get("labels", {}),
             "max_delay": 0.06,

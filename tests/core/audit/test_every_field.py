@@ -21,6 +21,7 @@ MINUTE_MS = 60_000
 
 SETTINGS: dict[str, dict[str, Any]] = {
     "averaged": {"kind": "averaged-perceptron"},
+    "probabilities": {"kind": "averaged-perceptron", "predictions": {"probability": True}},
     "labels asked for": {"kind": "perceptron", "labels": {"ask": 1.0, "ask_seed": 4}},
 }
 
@@ -62,6 +63,7 @@ def lines(request: pytest.FixtureRequest) -> list[dict[str, Any]]:
     settings = settings_for(
         learner={"kind": chosen["kind"]},
         labels={"max_delay": 0.03, "parking": 0.02, **chosen.get("labels", {})},
+        predictions=chosen.get("predictions", {}),
         batch={"max_records": 10},
     )
     with opened(settings, PARTITIONS) as log:

@@ -19,6 +19,7 @@ from mistakebound.core.model.model import first_epoch
 from mistakebound.core.model.model_snapshot import Snapshot
 from mistakebound.core.records import Record
 from mistakebound.core.replay.replay import Row, replay_rows, report_of
+from mistakebound.settings import OF_EPOCH
 from tests.core.support.every_kind import CASES, EVERY_CASE, Case, parameters
 from tests.core.support.feeding import Feeder
 from tests.core.support.histories import History, bits
@@ -252,7 +253,7 @@ def test_the_hypothesis_does_not_depend_on_who_owned_the_examples(case: Case, da
 def test_the_fold_of_the_log_is_the_workers_own_model(case: Case, wished: int) -> None:
     """To the bit, with the version and the radius, from the records of `updates` alone."""
     partitions = case.partitions(wished)
-    feeder = Feeder(partitions, **case.settings.model_dump(include={"learner", "features", "labels"}))
+    feeder = Feeder(partitions, **case.settings.model_dump(include=set(OF_EPOCH)))
     logs = {
         p: [Record("updates", p, 0, 0, None, encode(first_epoch(feeder.settings)))] for p in range(partitions)
     }

@@ -116,10 +116,16 @@ def _case(
     truth: Callable[[Raw], LabelValue] = _slope,
     features: Mapping[str, Any] | None = None,
     labels: Mapping[str, Any] | None = None,
+    predictions: Mapping[str, Any] | None = None,
     **learner: Any,
 ) -> Case:
     settings = Settings.model_validate(
-        {"learner": {"kind": kind, **learner}, "features": features or {}, "labels": labels or {}}
+        {
+            "learner": {"kind": kind, **learner},
+            "features": features or {},
+            "labels": labels or {},
+            "predictions": predictions or {},
+        }
     )
     return Case(settings, truth)
 
@@ -146,6 +152,10 @@ _CHOSEN: Mapping[str, Case] = {
     ),
     "perceptron, labels asked for": _case("perceptron", labels={"ask": 0.8, "ask_seed": 3}),
     "balanced winnow, labels asked for": _case("balanced-winnow", labels={"ask": 0.8}),
+    "averaged perceptron, probabilities": _case("averaged-perceptron", predictions={"probability": True}),
+    "perceptron, labels asked for, probabilities": _case(
+        "perceptron", labels={"ask": 2.0}, predictions={"probability": True}
+    ),
     "littlestone winnow, zero, window": _case(
         "littlestone-winnow", _either, BOOLEAN, threshold=2.0, demotion="zero", relevant=2, window=2
     ),

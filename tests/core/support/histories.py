@@ -30,7 +30,7 @@ from mistakebound.core.records import INPUTS, Outgoing, Position, Record, TopicP
 from mistakebound.core.step.merge import Merge
 from mistakebound.core.step.state import State
 from mistakebound.core.step.step import step
-from mistakebound.settings import Settings
+from mistakebound.settings import OF_EPOCH, Settings
 from mistakebound.worker.ledgers import Frozen, Start
 from mistakebound.worker.takeover import Accepted, Borrow, WorkerState, epochs_of, take_over
 from tests.core.support.every_kind import CASES, Case
@@ -55,10 +55,11 @@ LIMITS = {"max_delay", "parking", "max_parked", "max_waiting", "remember"}
 def random_settings(random: Random, case: Case) -> Settings:
     """Small limits, so that a short history reaches all of them."""
     issued = KINDS[case.kind].no_issued is None and random.random() < 0.3
-    base = case.settings.model_dump(include={"learner", "features", "labels"})
+    base = case.settings.model_dump(include=set(OF_EPOCH))
     return Settings.model_validate(
         {
             "features": base["features"],
+            "predictions": base["predictions"],
             "learner": base["learner"]
             | {
                 "tie": random.choice(("mistake", "positive", "negative")),
@@ -243,7 +244,7 @@ class History:
         labels = self.settings.labels.model_dump() | {
             name: value for name, value in other.items() if random.random() < 0.7
         }
-        sections = self.settings.model_dump(include={"learner", "features", "batch"})
+        sections = self.settings.model_dump(include={"learner", "features", "predictions", "batch"})
         self.settings = Settings.model_validate({**sections, "labels": labels})
         based = random.random() < 0.5
         base = Base(self.epoch, [random.randint(0, n) for n in before.model.updates]) if based else None

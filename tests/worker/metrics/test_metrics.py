@@ -10,6 +10,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from mistakebound.core.faults import REASONS
 from mistakebound.core.messages.asking import Asked
 from mistakebound.core.messages.labels import spelled
+from mistakebound.core.messages.reliability import Reliability
 from mistakebound.core.messages.tenants import TenantCounts
 from mistakebound.core.step.facts import ConfusionTotals, PartitionTotals, StepFacts
 from mistakebound.core.theorems.claims import Bound
@@ -26,7 +27,7 @@ from mistakebound.worker.events import (
     TransactionOpened,
 )
 from mistakebound.worker.metrics.metrics import Metrics
-from tests.worker.support.events import asked, assigned, committed, waiting
+from tests.worker.support.events import asked, assigned, committed, probable, waiting
 
 TYPES = {
     "build_info": "gauge",
@@ -67,6 +68,10 @@ TYPES = {
     "partition_asked_missing": "gauge",
     "partition_asked_mistakes": "gauge",
     "partition_estimated_mistakes": "gauge",
+    "partition_probabilities_judged": "gauge",
+    "partition_positives_expected": "gauge",
+    "partition_positives_observed": "gauge",
+    "partition_squared_error": "gauge",
     "partition_compared": "gauge",
     "partition_compared_mistakes": "gauge",
     "partition_confusion": "gauge",
@@ -332,6 +337,19 @@ def test_a_class_of_an_older_epoch_is_another_one_in_confusions() -> None:
     seen = samples(metrics)
     assert seen["partition_confusion", ("other", "0", "a")] == 5
     assert seen["partition_class_labelled", ("other", "0")] == 5
+
+
+def test_probabilities_are_exported_only_where_they_were_judged() -> None:
+    """What the Brier score, and the share of positives, are made of."""
+    metrics, counts = binary(), Reliability()
+    metrics.observe(committed(totals={0: TOTALS}))
+    assert ("partition_squared_error", ("0",)) not in samples(metrics)
+    counts.count(12, 800_000, positive=True)
+    counts.count(3, 100_000, positive=False)
+    metrics.observe(probable({1: counts}))
+    seen = samples(metrics)
+    names = ("probabilities_judged", "positives_expected", "positives_observed", "squared_error")
+    assert [seen["partition_" + name, ("1",)] for name in names] == [2, 0.9, 1, 0.05]
 
 
 def test_nothing_is_said_of_the_oldest_when_nothing_waits() -> None:

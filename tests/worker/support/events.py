@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from mistakebound.core.messages.asking import Asked
+from mistakebound.core.messages.reliability import Reliability
 from mistakebound.core.model.fold import Fold
 from mistakebound.core.step.facts import PartitionTotals, StepFacts
 from mistakebound.core.step.state import State
@@ -30,6 +31,11 @@ def committed(
 def asked(counts: Mapping[int, Asked]) -> StepCommitted:
     """A step of partitions with these counts of labels asked for."""
     return committed(totals={p: replace(NOTHING, asked=one) for p, one in counts.items()})
+
+
+def probable(counts: Mapping[int, Reliability]) -> StepCommitted:
+    """A step of partitions with these counts of probabilities."""
+    return committed(totals={p: replace(NOTHING, reliability=one) for p, one in counts.items()})
 
 
 def progressed(*partitions: int) -> StepCommitted:

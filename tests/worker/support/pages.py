@@ -5,11 +5,12 @@ from dataclasses import replace
 from prometheus_client.parser import text_string_to_metric_families
 
 from mistakebound.core.messages.asking import Asked
+from mistakebound.core.messages.reliability import Reliability
 from mistakebound.core.messages.tenants import TenantCounts
 from mistakebound.core.step.facts import ConfusionTotals
 from mistakebound.core.theorems.claims import Bound
 from mistakebound.worker.metrics.metrics import Metrics
-from tests.worker.support.events import NOTHING, asked, assigned, committed, waiting
+from tests.worker.support.events import NOTHING, asked, assigned, committed, probable, waiting
 
 
 def worker_page() -> dict[str, set[str]]:
@@ -30,6 +31,7 @@ def worker_page() -> dict[str, set[str]]:
     metrics.version_space(7)
     metrics.expected_mistakes(1_097.0)
     metrics.observe(asked({0: Asked(labelled=3, missing=1)}))
+    metrics.observe(probable({0: Reliability()}))
     metrics.bounds([Bound("Novikoff", 63.5, 41, True, "updates", "R = 1")])
     found: dict[str, set[str]] = {}
     for family in text_string_to_metric_families(metrics.page()[0].decode()):

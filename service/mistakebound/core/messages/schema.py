@@ -12,9 +12,13 @@ from msgspec import UNSET, Meta, Raw, Struct, UnsetType, field
 
 from mistakebound.core.faults import BadLog
 from mistakebound.core.messages import features
+from mistakebound.core.messages.reliability import BUCKETS
 from mistakebound.core.messages.tallies import Tallies
 from mistakebound.core.records import Position, Record, Topic
 from mistakebound.settings import LabelValue
+
+Share = Annotated[float, Meta(gt=0, lt=1)]
+Bucket = Annotated[int, Meta(ge=0, lt=BUCKETS)]
 
 FORMAT = 1
 """Version of the worker's own records; an unknown one stops every reader."""
@@ -72,11 +76,11 @@ class Prediction(Struct, frozen=True, kw_only=True, gc=False):
     had been applied, it is the class that was judged, without a score."""
     ask: bool | UnsetType = UNSET
     """Where labels are asked for (`labels.ask`): whether this one is."""
-    weight: int | UnsetType = UNSET
+    weight: Annotated[int, Meta(ge=1)] | UnsetType = UNSET
     """Where it is: for how many examples this one stands, in millionths."""
-    probability: float | UnsetType = UNSET
+    probability: Share | UnsetType = UNSET
     """Of the positive class, with six decimals (`predictions.probability`)."""
-    bucket: int | UnsetType = UNSET
+    bucket: Bucket | UnsetType = UNSET
     """Of 20, by the score over the sum of the sizes of its terms: what the probability depends on."""
 
 
@@ -101,13 +105,13 @@ class Decision(Struct, frozen=True, omit_defaults=True, gc=False):
     """What the label record itself carries, where it is parked or applied late; `prediction` and `tenant` likewise."""
     first: int | None = None
     """Of input that was lost before it was read: its first offset; `source` or `label_offset` is its last."""
-    weight: int | None = None
+    weight: Annotated[int, Meta(ge=0)] | None = None
     """Where its prediction said whether the label is asked for: the example's weight; 0 where it was not."""
     tenant: str | None = None
     """Of what the label record itself carries, where `features.cross` is set."""
-    probability: float | None = None
+    probability: Share | None = None
     """Of a label: where its prediction had one, which is judged with it; `bucket` likewise."""
-    bucket: int | None = None
+    bucket: Bucket | None = None
 
 
 class Inputs(Struct, frozen=True, gc=False):
