@@ -14,6 +14,7 @@ ABOUT = {
     "learner": "Fixed for the life of an epoch: a worker that is started with other ones refuses to run (exit code 5).",
     "features": "Fixed for the life of an epoch.",
     "labels": "Fixed for the life of an epoch, `max_delay` too. `run` needs `labels.max_delay`.",
+    "predictions": "What is published beside each prediction. Fixed for the life of an epoch.",
     "batch": "How much goes into one step, and so into one transaction.",
     "checkpoint": "A shortcut for the next start. It may be lost at any time.",
     "http": "Metrics, probes and the page.",
