@@ -70,9 +70,17 @@ def said() -> Iterator[list[Any]]:
         yield said
 
 
-@pytest.fixture
-def settings(file: Path) -> Settings:
-    return settings_on(file, batch={"max_records": SIZE})
+SAID_BESIDE: dict[str, Any] = {
+    "labels": {"max_delay": 1000, "ask": 1.0},
+    "predictions": {"probability": True},
+}
+"""Settings that have predictions say more, which must be healed as well."""
+
+
+@pytest.fixture(params=["plain", "said beside"])
+def settings(file: Path, request: pytest.FixtureRequest) -> Settings:
+    more = SAID_BESIDE if request.param == "said beside" else {}
+    return settings_on(file, batch={"max_records": SIZE}, **more)
 
 
 def whole(log: Log, settings: Settings) -> None:
