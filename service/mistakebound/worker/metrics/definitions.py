@@ -24,6 +24,7 @@ from mistakebound.core.messages.tallies import ExampleOutcome, LabelOutcome
 from mistakebound.core.records import Stream
 from mistakebound.core.step.facts import Direction
 from mistakebound.worker.events import PHASES, RebuildReason, TransactionResult
+from mistakebound.worker.metrics.beside_gauges import BesideGauges
 from mistakebound.worker.metrics.confusion_gauges import ConfusionGauges
 from mistakebound.worker.metrics.registry import PREFIX, Registry
 from mistakebound.worker.metrics.tenants import TenantGauges
@@ -49,36 +50,6 @@ _TOTALS = {
     "waiting": "Examples waiting for their label.",
     "parked": "Labels waiting for their example.",
 }
-
-_ASKED = {
-    "asked_labelled": ("labelled", "Labels that were asked for and came, over the life of the partition."),
-    "asked_missing": (
-        "missing",
-        "Labels that were asked for and never came, over the life of the partition.",
-    ),
-    "asked_mistakes": ("mistakes", "Mistakes among the labels that were asked for and came."),
-    "estimated_mistakes": (
-        "estimated_mistakes",
-        "Mistakes among all examples predicted while labels were asked for, as those asked for estimate them.",
-    ),
-}
-"""Exported only where labels are asked for: metric -> the count's name, and what it means."""
-_PROBABLE = {
-    "probabilities_judged": (
-        "all_judged",
-        "Probabilities to which a label came, over the life of the partition.",
-    ),
-    "positives_expected": (
-        "expected_positive",
-        "Positive labels among them that the probabilities expected.",
-    ),
-    "positives_observed": ("all_positive", "Positive labels among them."),
-    "squared_error": (
-        "squared_error",
-        "Sum over them of the square of the probability less 1 or 0; over their number it is the Brier score.",
-    ),
-}
-"""Exported only where probabilities were judged."""
 
 
 class Definitions:
@@ -250,16 +221,9 @@ class Definitions:
         self.totals = {
             name: add.gauge("partition_" + name, text, partition=()) for name, text in _TOTALS.items()
         }
-        self.asked_totals = {
-            name: add.gauge("partition_" + metric, text, partition=())
-            for metric, (name, text) in _ASKED.items()
-        }
         self.confusion = ConfusionGauges(add, self.classes)
         self.tenants = TenantGauges(add)
-        self.probable_totals = {
-            name: add.gauge("partition_" + metric, text, partition=())
-            for metric, (name, text) in _PROBABLE.items()
-        }
+        self.beside = BesideGauges(add)
         self.waiting_limit = add.gauge(
             "waiting_limit", "Most examples that may wait for their label in one partition."
         )

@@ -215,28 +215,22 @@ class Metrics:
         for partition, one in totals.items():
             for name, gauge in self._of.totals.items():
                 gauge.labels(str(partition)).set(getattr(one, name))
-            if one.asked is not None:
-                for name, gauge in self._of.asked_totals.items():
-                    gauge.labels(str(partition)).set(getattr(one.asked, name))
-            if one.reliability is not None:
-                for name, gauge in self._of.probable_totals.items():
-                    gauge.labels(str(partition)).set(getattr(one.reliability, name))
             if one.oldest_waiting_ms is None:
                 self._of.oldest.remove(str(partition))
             else:
                 self._of.oldest.labels(str(partition)).set(one.oldest_waiting_ms / 1000)
+            self._of.beside.export(str(partition), one)
             self._of.confusion.export(str(partition), one.confusion)
             self._of.tenants.export(str(partition), one.tenants)
 
     def _remove(self, partitions: Iterable[int]) -> None:
         """The partitions are no longer ours: their new owners export them from now on."""
         for partition in map(str, partitions):
-            of = self._of
-            some = (*of.asked_totals.values(), *of.probable_totals.values(), of.oldest)
-            for gauge in (*of.totals.values(), *some):
+            for gauge in (*self._of.totals.values(), self._of.oldest):
                 gauge.remove(partition)
             for stream in get_args(Stream):
                 self._of.lag.remove(stream, partition)
+            self._of.beside.remove(partition)
             self._of.confusion.remove(partition)
             self._of.tenants.remove(partition)
 
