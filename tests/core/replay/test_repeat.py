@@ -90,7 +90,7 @@ def _contents(lists: Lists, topic: Any, partition: int) -> list[Any]:
 def test_the_fleets_do_what_fleets_do() -> None:
     """Several workers step at versions of which none is the newer one; workers die, partitions move."""
     seen: Counter[str] = Counter()
-    for seed in range(60):
+    for seed in range(120):
         fleet = worked(seed)
         seen["deaths"] += fleet.deaths
         seen["moves"] += fleet.moves
