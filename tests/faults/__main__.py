@@ -1,6 +1,6 @@
 """The fault suite in its full form: minutes to half an hour, on real brokers.
 
-    python -m tests.faults [B1 B2 ...] [--seed N] [--short] [--client confluent]
+    python -m tests.faults [B1 B2 ...] [--seed N] [--short] [--client confluent] [--workers N] [--rounds N]
 
 Without names everything runs. Seeds, and what each test has to report (throughput, times, kills), are
 printed as it goes; wall times come at the end. `--short` runs the form that is part of the test command.
@@ -14,13 +14,13 @@ from pathlib import Path
 
 import pytest
 
-from tests.faults.support.chance import CLIENT
+from tests.faults.support.chance import CLIENT, ROUNDS, WORKERS
 
 HERE = Path(__file__).parent
 
 BAR: Mapping[str, tuple[str, ...]] = {
     "B1": ("test_killed_fleet.py",),
-    "B2": ("test_zombie.py",),
+    "B2": ("test_zombie.py", "test_stopped_takeover.py"),
     "B3": ("test_open_transaction.py",),
     "B5": ("test_data_faults.py", "test_lost_positions.py"),
     "B6": ("test_broker_away.py", "test_leader_change.py"),
@@ -43,6 +43,8 @@ def main() -> int:
     parser.add_argument("--seed", help="repeat the random choices of a run")
     parser.add_argument("--short", action="store_true", help="seconds instead of minutes")
     parser.add_argument("--client", choices=("kafka-python", "confluent"), help="of the workers")
+    parser.add_argument("--workers", type=int, choices=(2, 3), help="in B2's stops amid a takeover")
+    parser.add_argument("--rounds", type=int, help="the same")
     asked = parser.parse_args()
     unknown = sorted(set(asked.names) - set(BAR))
     if unknown:
@@ -51,6 +53,9 @@ def main() -> int:
         os.environ["MISTAKEBOUND_SEED"] = asked.seed
     if asked.client:
         os.environ[CLIENT] = asked.client
+    for variable, number in ((WORKERS, asked.workers), (ROUNDS, asked.rounds)):
+        if number:
+            os.environ[variable] = str(number)
     os.environ["MISTAKEBOUND_FAULTS_SIZE"] = "short" if asked.short else "full"
     tests = [str(HERE / test) for name in asked.names or BAR for test in BAR[name]]
     limit = "timeout=300" if asked.short else "timeout=7200"

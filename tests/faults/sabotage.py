@@ -52,6 +52,7 @@ SIGNALS = "faults/test_signals.py"
 LATE = "faults/test_late_requests.py"
 TORN = "worker/test_torn_steps.py"
 LOST_INPUT = "worker/test_lost_input.py"
+STOPPED = "faults/test_stopped_takeover.py"
 
 GUARDS: Mapping[str, Guard] = {
     "B1 only committed records are read": Guard(
@@ -129,6 +130,18 @@ GUARDS: Mapping[str, Guard] = {
         "if held is not None and catch_up(log, held.fold):",
         "if held is not None:",
         ZOMBIE,
+    ),
+    "B2 positions are asked for again before a takeover refuses": Guard(
+        "service/mistakebound/worker/takeover.py",
+        "        _refuse_other_inputs(log)\n        if committed is not None and session.committed(owned) != committed:",
+        "        _refuse_other_inputs(log)\n        if False:",
+        STOPPED,
+    ),
+    "B2 positions are asked for again where a step looks torn": Guard(
+        "service/mistakebound/worker/takeover.py",
+        "if _is_doubtful(found, committed) and session.committed(owned) != committed:",
+        "if False:",
+        STOPPED,
     ),
     "B3 reads reach the high watermark": Guard(
         "service/mistakebound/log/kafka/read.py",

@@ -4,6 +4,7 @@
 not repeated). `MISTAKEBOUND_FAULTS_SIZE=full` asks for the full form of each test, which `python -m
 tests.faults` does; `MISTAKEBOUND_FAULTS_EXAMPLES` sets how many examples a run has. With
 `MISTAKEBOUND_FAULTS_CLIENT=confluent` the workers use librdkafka, and everything else stays the same.
+`MISTAKEBOUND_FAULTS_WORKERS` and `MISTAKEBOUND_FAULTS_ROUNDS` set how many workers and rounds a test has that is told.
 """
 
 import os
@@ -26,6 +27,8 @@ def is_full() -> bool:
 
 
 CLIENT = "MISTAKEBOUND_FAULTS_CLIENT"
+WORKERS = "MISTAKEBOUND_FAULTS_WORKERS"
+ROUNDS = "MISTAKEBOUND_FAULTS_ROUNDS"
 
 
 def clients() -> list[str]:
@@ -50,3 +53,13 @@ def examples(short: int, full: int | None = None) -> int:
     """How many examples to run, where nothing else is asked for: `short`, or `full` in the full form."""
     asked = os.environ.get("MISTAKEBOUND_FAULTS_EXAMPLES")
     return int(asked) if asked else sized(short, short if full is None else full)
+
+
+def workers(short: int) -> int:
+    """How many workers a test has: `short`, where nothing else is asked for."""
+    return int(os.environ.get(WORKERS) or short)
+
+
+def rounds(short: int, full: int) -> int:
+    """How many rounds a test has."""
+    return int(os.environ.get(ROUNDS) or sized(short, full))

@@ -4,7 +4,7 @@ import json
 import re
 import signal
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -30,8 +30,10 @@ STOP_S = 15.0
 class Fleet:
     """Workers by slot. One that ends as it may is started again; any other end fails the test."""
 
-    def __init__(self, place: Deployment) -> None:
+    def __init__(self, place: Deployment, may_end: Collection[int] = NAMED_ENDS) -> None:
+        """`may_end`: the exit codes with which a worker may end by itself."""
         self.place = place
+        self._may_end = may_end
         self.workers: dict[str, Child] = {}
         self.slots: set[str] = set()
         """All that ever worked."""
@@ -76,7 +78,7 @@ class Fleet:
         """Start again what has ended as it may."""
         for slot, worker in list(self.workers.items()):
             if worker.code is not None:
-                assert worker.code in NAMED_ENDS, worker.last_words()
+                assert worker.code in self._may_end, worker.last_words()
                 self._revived[slot] += 1
                 assert self._revived[slot] <= MOST_REVIVALS, worker.last_words()
                 print(f"worker {slot} ended with {worker.code} and is started again")

@@ -23,9 +23,12 @@ LOOK_S = 0.05
 
 
 class Kind(Enum):
-    """Requests of a transaction, by their key on the wire."""
+    """Requests by their key on the wire: those of a transaction, and those of a worker that takes partitions over."""
 
     PRODUCE = 0
+    FETCH = 1
+    LIST_OFFSETS = 2
+    OFFSET_FETCH = 9
     INIT_PRODUCER_ID = 22
     ADD_PARTITIONS = 24
     ADD_OFFSETS = 25
@@ -33,11 +36,21 @@ class Kind(Enum):
     OFFSETS = 28
 
 
+OF_TRANSACTIONS = (
+    Kind.PRODUCE, Kind.INIT_PRODUCER_ID, Kind.ADD_PARTITIONS, Kind.ADD_OFFSETS, Kind.END, Kind.OFFSETS,
+)  # fmt: skip
+
+
 @dataclass(frozen=True)
 class Request:
     """One request as it came, its length before it."""
 
     frame: bytes
+
+    @property
+    def number(self) -> bytes:
+        """By which its answer is known."""
+        return self.frame[8:12]
 
     @property
     def key(self) -> int:
@@ -55,6 +68,15 @@ class Request:
 
 
 Wanted = Callable[[Request], bool]
+
+
+@dataclass(frozen=True)
+class Halt:
+    """Where a request is to be met, and what is done there."""
+
+    wanted: Wanted
+    stop: Callable[[], None]
+    answered: bool
 
 
 @dataclass
@@ -83,6 +105,7 @@ class Proxy:
     weather: Weather = field(default_factory=Weather)
     _keep: Wanted | None = None
     _before: Wanted | None = None
+    _halt: "Halt | None" = None
     _lock: threading.Lock = field(default_factory=threading.Lock)
     _sockets: list[socket.socket] = field(default_factory=list)
     _threads: list[threading.Thread] = field(default_factory=list)
@@ -105,6 +128,12 @@ class Proxy:
             with socket.create_connection(self.upstream, PATIENCE_S) as late:
                 late.sendall(each.frame)
                 self.delivered.append(_frame(late) or b"")
+
+    def halt(self, wanted: Wanted, stop: Callable[[], None], *, answered: bool) -> None:
+        """Call `stop` once when such a request has come: before it is carried on or, `answered`, when the broker has
+        answered it and before the answer is carried back."""
+        with self._lock:
+            self._halt = Halt(wanted, stop, answered)
 
     def reset(self) -> None:
         """End all connections at once, as a router does that was started again."""
@@ -154,20 +183,25 @@ class Proxy:
             with self._lock:
                 self._sockets += client, broker
             requests, answers = Way(self, "requests", broker), Way(self, "answers", client)
-            self._run(self._carry_requests, client, broker, requests)
-            self._run(_carry_answers, broker, client, answers)
+            halts: dict[bytes, Callable[[], None]] = {}
+            self._run(self._carry_requests, client, broker, requests, halts)
+            self._run(_carry_answers, broker, client, answers, halts)
             self._run(requests.carry)
             self._run(answers.carry)
 
-    def _carry_requests(self, client: socket.socket, broker: socket.socket, way: "Way") -> None:
+    def _carry_requests(
+        self, client: socket.socket, broker: socket.socket, way: "Way", halts: dict[bytes, Callable[[], None]]
+    ) -> None:
+        """`halts`: the numbers of requests at whose answer something is called."""
         with _ending(client, broker, way), suppress(OSError):
             while (frame := _frame(client)) is not None:
                 request = Request(frame)
                 if self._is_kept(request):
                     break
                 self._deliver_late(request)
-                if any(request.is_a(kind) for kind in Kind):
+                if any(request.is_a(kind) for kind in OF_TRANSACTIONS):
                     self.seen.append(request)
+                self._halt_at(request, halts)
                 way.put(frame)
 
     def _is_kept(self, request: Request) -> bool:
@@ -178,6 +212,17 @@ class Proxy:
             self.held.append(request)
             return True
 
+    def _halt_at(self, request: Request, halts: dict[bytes, Callable[[], None]]) -> None:
+        with self._lock:
+            halt = self._halt
+            if halt is None or not halt.wanted(request):
+                return
+            self._halt = None
+        if halt.answered:
+            halts[request.number] = halt.stop
+        else:
+            halt.stop()
+
     def _deliver_late(self, request: Request) -> None:
         with self._lock:
             if self._before is None or not self.held or not self._before(request):
@@ -186,10 +231,14 @@ class Proxy:
         self.deliver()
 
 
-def _carry_answers(broker: socket.socket, client: socket.socket, way: "Way") -> None:
+def _carry_answers(
+    broker: socket.socket, client: socket.socket, way: "Way", halts: dict[bytes, Callable[[], None]]
+) -> None:
     with _ending(client, broker, way), suppress(OSError):
-        while chunk := broker.recv(65_536):
-            way.put(chunk)
+        while (frame := _frame(broker)) is not None:
+            if stop := halts.pop(frame[4:8], None):
+                stop()
+            way.put(frame)
 
 
 class Way:
