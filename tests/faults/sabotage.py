@@ -30,12 +30,17 @@ FAILED = 1
 
 
 class Guard(NamedTuple):
-    """Replace `old` by `new` in the code of `file`, once; then `test` (below tests/) must fail."""
+    """Replace `old` by `new` in the code of `file`, once; then `test` (below tests/) must fail, and so must a seed of
+    the simulation (`python -m tests.simulate --sabotage`)."""
 
     file: str
     old: str
     new: str
     test: str
+    trap: str = ""
+    """The guard is one of a Kafka client's: this trap of the model's client stands for its absence."""
+    beyond: str = ""
+    """Why the simulation has no part in it."""
 
 
 KILLED = "faults/test_killed_fleet.py"
@@ -54,12 +59,16 @@ TORN = "worker/test_torn_steps.py"
 LOST_INPUT = "worker/test_lost_input.py"
 STOPPED = "faults/test_stopped_takeover.py"
 
+PROCESS = "of the operating system's process: signals, files, its exit"
+KAFKA_PYTHON = "of kafka-python's own working, which the model's client does not have"
+
 GUARDS: Mapping[str, Guard] = {
     "B1 only committed records are read": Guard(
         "service/mistakebound/log/kafka/kafka_python/make_clients.py",
         '"isolation_level": "read_committed"',
         '"isolation_level": "read_uncommitted"',
         KILLED,
+        trap="uncommitted",
     ),
     "B1 positions are in the transaction": Guard(
         "service/mistakebound/log/kafka/write.py",
@@ -74,7 +83,7 @@ GUARDS: Mapping[str, Guard] = {
     "B1 a slot keeps its transactional id": Guard(
         "service/mistakebound/log/kafka/log.py",
         "writer = self._writer(client_id)",
-        "writer = self._writer(f\"{slot}-{__import__('os').getpid()}\")",
+        "writer = self._writer(f\"{slot}-{__import__('time').time_ns()}\")",
         "faults/test_two_workers.py",
     ),
     "B1 what is resolved waits no more": Guard(
@@ -100,6 +109,7 @@ GUARDS: Mapping[str, Guard] = {
         "        member = self._assignments.member\n",
         "        member = self._assignments.member.group_id\n",
         ZOMBIE,
+        trap="unfenced",
     ),
     "B2 a step given up is taken back": Guard(
         "service/mistakebound/worker/stepping.py",
@@ -183,6 +193,7 @@ GUARDS: Mapping[str, Guard] = {
         '"auto_offset_reset": "none"',
         '"auto_offset_reset": "latest"',
         LOST,
+        beyond="the model's client never guesses one: kafka-python would",
     ),
     "B5 partition counts are fixed": Guard(
         "service/mistakebound/log/kafka/session_checks.py",
@@ -249,27 +260,35 @@ GUARDS: Mapping[str, Guard] = {
         "max(end_of(batch) for batch in batches)",
         "max(end_of(batch) if batch.produce_future.succeeded() else 0 for batch in batches)",
         "log/kafka/test_batches.py::test_a_batch_that_failed_ends_the_flush_whatever_the_client_makes_of_it",
+        trap="failed-sends",
     ),
     "B7 a commit counts under its own epoch": Guard(
         "service/mistakebound/log/kafka/kafka_python/send.py",
         "if self._manager.producer_id_and_epoch != self._epoch:",
         "if False:",
         PRODUCER,
+        trap="lost-epoch",
     ),
     "B7 a commit without an answer is looked up": Guard(
         "service/mistakebound/log/kafka/kafka_python/send.py",
         "        if not result.wait(timeout_ms=seconds * 1000):\n",
         "        if not result.wait(timeout_ms=seconds * 1000) and what != 'the commit':\n",
         PRODUCER,
+        trap="unanswered-commits",
     ),
     "B8 a drain has a limit": Guard(
-        "service/mistakebound/worker/process.py", "woken.settimeout(DRAIN_S)", "woken.settimeout(None)", AWAY
+        "service/mistakebound/worker/process.py",
+        "woken.settimeout(DRAIN_S)",
+        "woken.settimeout(None)",
+        AWAY,
+        beyond=PROCESS,
     ),
     "B8 a second signal ends the process": Guard(
         "service/mistakebound/worker/process.py",
         "            os._exit(ExitCode.INTERRUPTED)",
         "            pass",
         AWAY,
+        beyond=PROCESS,
     ),
     "B8 a worker that ends leaves the group": Guard(
         "service/mistakebound/worker/loop.py",
@@ -282,6 +301,7 @@ GUARDS: Mapping[str, Guard] = {
         "                self._cluster.admin.remove(self._consumer._coordinator._generation.member_id)",
         "                pass",
         SIGNALS,
+        beyond=KAFKA_PYTHON,
     ),
     "B8 a recovery can be broken off": Guard(
         "service/mistakebound/worker/interruptible.py", "if self._interrupted():", "if False:", SIGNALS
@@ -291,6 +311,7 @@ GUARDS: Mapping[str, Guard] = {
         "        if idle:\n            self._away_s = None\n",
         "        if idle:\n            self._away_s = None\n            __import__('os').dup(2)\n",
         SOAK,
+        beyond=PROCESS,
     ),
     "B9 a follower's client is closed": Guard(
         "service/mistakebound/log/kafka/read.py",
@@ -309,6 +330,7 @@ GUARDS: Mapping[str, Guard] = {
         "end = max(end, began + JOIN_S)",
         "pass",
         "log/kafka/test_client_traps.py::test_a_member_that_is_busy_between_polls_gets_its_share",
+        beyond=KAFKA_PYTHON,
     ),
     "B10 other workers' updates are folded": Guard(
         "service/mistakebound/worker/loop.py",
@@ -328,6 +350,7 @@ GUARDS: Mapping[str, Guard] = {
         '"partition_assignment_strategy": (__import__("kafka.coordinator.assignors.sticky.sticky_assignor", '
         'fromlist=["x"]).StickyPartitionAssignor,),',
         SCALING,
+        beyond="the model's group assigns partitions, not topics' partitions",
     ),
     "B11 a request that was sent again costs the client": Guard(
         "service/mistakebound/log/kafka/write.py",
@@ -346,12 +369,14 @@ GUARDS: Mapping[str, Guard] = {
         "                future.add_errback(note)",
         "                pass",
         LATE,
+        trap="late-copies",
     ),
     "B11 librdkafka tells of a connection that ended": Guard(
         "service/mistakebound/log/kafka/confluent/send.py",
         "            self.ended = True",
         "            pass",
         LATE,
+        trap="late-copies",
     ),
     "B11 offsets that somebody moved are not settled": Guard(
         "service/mistakebound/worker/torn_steps.py",
@@ -403,7 +428,7 @@ def main() -> int:
     bad = 0
     with tempfile.TemporaryDirectory() as folder:
         copy = Path(folder)
-        _copy_to(copy)
+        copy_to(copy)
         for test in dict.fromkeys(GUARDS[name].test for name in chosen) if asked.sure else ():
             code, said, seconds = _run(copy, test, asked.seed)
             bad += code != 0
@@ -415,7 +440,7 @@ def main() -> int:
     return 1 if bad else 0
 
 
-def _copy_to(folder: Path) -> None:
+def copy_to(folder: Path) -> None:
     for part in COPIED:
         source = ROOT / part
         if source.is_dir():

@@ -7,7 +7,9 @@ from concurrent.futures import ProcessPoolExecutor
 from functools import partial
 
 from tests import simulate
-from tests.simulate.seeds import TRAPS, failed
+from tests.simulate.sabotage import sabotage
+from tests.simulate.seeds import TRAPS, Asked, failed, fails
+from tests.simulate.strikes import FAULTS
 
 PER_PROCESS = 250
 EVERY = 500
@@ -15,7 +17,7 @@ EVERY = 500
 
 
 def main() -> int:
-    """Run what was asked for; 1 where a seed failed."""
+    """Run what was asked for; 1 where a seed failed, or where none did that should."""
     parser = argparse.ArgumentParser(
         prog="python -m tests.simulate",
         description=simulate.__doc__,
@@ -25,14 +27,26 @@ def main() -> int:
     parser.add_argument("--from", type=int, default=0, dest="first")
     parser.add_argument("--workers", type=int, choices=(1, 2, 3, 4))
     parser.add_argument("--trap", choices=TRAPS, help="open one of the clients' traps: a seed should find it")
+    parser.add_argument("--without", nargs="+", choices=FAULTS, default=(), help="no faults of these kinds")
+    parser.add_argument(
+        "--only", nargs="+", choices=FAULTS, default=FAULTS, help="faults of these kinds alone"
+    )
     parser.add_argument("--processes", type=int, default=2)
     parser.add_argument("--most", type=int, default=3, help="failures after which to stop")
+    parser.add_argument("--briefly", action="store_true", help="tell a failure in one line, as it was found")
+    parser.add_argument(
+        "--sabotage", nargs="*", metavar="NAME",
+        help="remove one guard after the other (all, or by whole name or first word), and count the seeds until one fails",
+    )  # fmt: skip
     asked = parser.parse_args()
+    if asked.sabotage is not None:
+        return sabotage(asked.sabotage, asked.seeds, asked.processes)
+    faults = tuple(each for each in asked.only if each not in asked.without)
     began, failures, done = time.monotonic(), 0, 0
     seeds = range(asked.first, asked.first + asked.seeds)
     # A run's tasks keep each other alive, so a process ends after some runs.
     with ProcessPoolExecutor(asked.processes, max_tasks_per_child=PER_PROCESS) as pool:
-        run = partial(failed, workers=asked.workers, trap=asked.trap)
+        run = partial(fails if asked.briefly else failed, asked=Asked(asked.workers, asked.trap, faults))
         for story in pool.map(run, seeds):
             done += 1
             if story is not None:

@@ -9,10 +9,13 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from mistakebound.core.records import Outgoing, Position, Record, Topic, TopicPartition
+from mistakebound.core.records import INPUTS, TOPICS, Outgoing, Position, Record, TopicPartition
 from tests.simulate.scheduler import Scheduler
 
 TRANSACTION_S = 10.0
+"""After so long the broker aborts a worker's transaction."""
+STRANGERS_S = 300.0
+"""The same, of another program."""
 SESSION_S = 10.0
 REBALANCE_S = 8.0
 SWEEP_S = 1.0
@@ -58,6 +61,9 @@ class UnknownPartition(BrokerError): ...
 class RecordTooLarge(BrokerError): ...
 
 
+class StorageError(BrokerError): ...
+
+
 Fate = Literal["open", "committed", "aborted"]
 
 
@@ -89,6 +95,14 @@ class PartitionLog:
     def stable(self) -> int:
         """The last stable offset."""
         return min((first for first, _ in self.open.values()), default=self.end)
+
+    def committed(self, start: int, stop: int) -> list[Record]:
+        """Committed records of start <= offset < stop."""
+        return [
+            record
+            for record, span in self.entries[start:stop]
+            if record is not None and (span is None or span.fate == "committed")
+        ]
 
 
 State = Literal["empty", "ongoing", "committing", "aborting", "committed", "aborted"]
@@ -135,13 +149,28 @@ class Group:
 class Broker:
     """Everything the brokers know. Calls are answered at once; the network (`network.py`) takes the time."""
 
-    def __init__(self, scheduler: Scheduler, partitions: int, now_ms: Callable[[], int]) -> None:
+    def __init__(
+        self,
+        scheduler: Scheduler,
+        partitions: int,
+        now_ms: Callable[[], int],
+        most_bytes: int = MOST_BYTES,
+    ) -> None:
+        """`most_bytes`: the largest record that an output topic takes."""
         self.partitions = partitions
+        self.most_bytes = most_bytes
+        self.counts = dict.fromkeys(TOPICS, partitions)
+        """As metadata tells them."""
+        self.ids = {topic: f"id-of-{topic}" for topic in TOPICS}
         self.logs: dict[TopicPartition, PartitionLog] = {}
         self.group = Group()
         self.down = False
         self.stalled_until_s = 0.0
         self.slow_markers_s = MARKER_S
+        self.disk_full_until_s = 0.0
+        """Until then no batch is taken."""
+        self.decided: set[tuple[int, Position]] = set()
+        """Every position whose transaction was decided to be committed, by partition."""
         self._scheduler, self._now_ms = scheduler, now_ms
         self._ids: dict[str, Transactions] = {}
         self._members = self._producers = 0
@@ -163,7 +192,7 @@ class Broker:
         written = list(records)
         for record in written:
             self.log((record.topic, record.partition))
-            _check_size(record)
+            self._check_size(record)
         for record in written:
             self._append((record.topic, record.partition), record, None)
 
@@ -182,7 +211,9 @@ class Broker:
         if found.state != "ongoing" or at not in found.partitions:
             raise InvalidTransactionState
         for record in records:
-            _check_size(record)
+            self._check_size(record)
+        if self._scheduler.now_s < self.disk_full_until_s:
+            raise StorageError
         if producer not in log.open:
             log.open[producer] = log.end, Span(producer)
         for record in records:
@@ -191,18 +222,18 @@ class Broker:
         log.sequences[producer, epoch] = number, log.end
         return log.end
 
-    def fetch(self, at: TopicPartition, start: int, most: int) -> tuple[list[Record], int]:
-        """Committed records from `start` below the last stable offset, and the next offset to fetch."""
+    def fetch(
+        self, at: TopicPartition, start: int, most: int, *, uncommitted: bool = False
+    ) -> tuple[list[Record], int]:
+        """Committed records from `start` below the last stable offset, and the next offset to fetch; or all records."""
         log = self.log(at)
         if not log.low <= start <= log.end:
             raise OffsetOutOfRange
+        if uncommitted:
+            stop = min(start + most, log.end)
+            return [record for record, _ in log.entries[start:stop] if record is not None], max(start, stop)
         stop = min(start + most, log.stable)
-        found = [
-            record
-            for record, span in log.entries[start:stop]
-            if record is not None and (span is None or span.fate == "committed")
-        ]
-        return found, max(start, stop)
+        return log.committed(start, stop), max(start, stop)
 
     def _append(self, at: TopicPartition, record: Outgoing, span: Span | None) -> None:
         log = self.log(at)
@@ -228,6 +259,19 @@ class Broker:
         found.state = "empty"
         return found.producer, found.epoch
 
+    def leave_open(self, transactional_id: str, at: TopicPartition) -> Callable[[], None]:
+        """A transaction of somebody else's with one record, which stays open until what is returned is called."""
+        producer, epoch = self.initialise(transactional_id)
+        found = self._begin(producer, epoch, STRANGERS_S)
+        found.partitions.add(at)
+        self.produce(producer, epoch, at, [Outgoing(*at, b"stranger", b"never committed")], 0)
+
+        def abort() -> None:
+            if found.state == "ongoing":
+                self._end(found, commit=False)
+
+        return abort
+
     def add_partitions(self, producer: int, epoch: int, partitions: Iterable[TopicPartition]) -> None:
         self._begin(producer, epoch).partitions.update(partitions)
 
@@ -235,15 +279,16 @@ class Broker:
         self._begin(producer, epoch).group = True
 
     def offsets(
-        self, producer: int, epoch: int, member: tuple[str, int], positions: Mapping[int, Position]
+        self, producer: int, epoch: int, member: tuple[str, int] | None, positions: Mapping[int, Position]
     ) -> None:
-        """Positions of the transaction, on behalf of a member of a generation."""
+        """Positions of the transaction, on behalf of a member of a generation; None: of nobody, which no broker refuses."""
         found = self._of(producer)
         if epoch != found.epoch:
             raise InvalidProducerEpoch
         if found.state != "ongoing" or not found.group:
             raise InvalidTransactionState
-        self._check_member(*member)
+        if member is not None:
+            self._check_member(*member)
         self.group.pending.setdefault(producer, {}).update(positions)
 
     def end(self, producer: int, epoch: int, *, commit: bool) -> None:
@@ -264,7 +309,7 @@ class Broker:
     def _of(self, producer: int) -> Transactions:
         return next(each for each in self._ids.values() if each.producer == producer)
 
-    def _begin(self, producer: int, epoch: int) -> Transactions:
+    def _begin(self, producer: int, epoch: int, seconds: float = TRANSACTION_S) -> Transactions:
         found = self._of(producer)
         if epoch != found.epoch:
             raise InvalidProducerEpoch
@@ -274,7 +319,7 @@ class Broker:
             found.state, found.partitions, found.group = "ongoing", set(), False
             found.number += 1
             number = found.number
-            self._scheduler.after(TRANSACTION_S, lambda: self._time_out(found, number))
+            self._scheduler.after(seconds, lambda: self._time_out(found, number))
         return found
 
     def _time_out(self, found: Transactions, number: int) -> None:
@@ -284,6 +329,8 @@ class Broker:
 
     def _end(self, found: Transactions, *, commit: bool) -> None:
         found.state = "committing" if commit else "aborting"
+        if commit:
+            self.decided.update(self.group.pending.get(found.producer, {}).items())
         places: list[Any] = [*sorted(found.partitions), *([None] if found.group else [])]
         self._scheduler.random.shuffle(places)
         left = len(places)
@@ -412,13 +459,7 @@ class Broker:
         if group.rebalancing and group.members and all(each.joined for each in group.members.values()):
             self._share_out()
 
-
-def _check_size(record: Outgoing) -> None:
-    if len(record.value or b"") + len(record.key or b"") > MOST_BYTES:
-        raise RecordTooLarge
-
-
-TOPIC_IDS: Mapping[Topic, str] = {
-    topic: f"id-of-{topic}"
-    for topic in ("examples", "labels", "predictions", "outcomes", "updates", "dead-letters")
-}
+    def _check_size(self, record: Outgoing) -> None:
+        most = MOST_BYTES if record.topic in INPUTS else self.most_bytes
+        if len(record.value or b"") + len(record.key or b"") > most:
+            raise RecordTooLarge

@@ -24,7 +24,7 @@ from mistakebound.log.kafka.log import KafkaLog
 from mistakebound.log.kafka.names import Names
 from mistakebound.log.kafka.ports import Ends, fenced, given_up, moved_on
 from mistakebound.log.kafka.read import Reader
-from mistakebound.log.kafka.session_checks import check_transaction
+from mistakebound.log.kafka.session_checks import check_topics, check_transaction
 from mistakebound.log.kafka.write import Writer
 from mistakebound.log.partitioner import partition_of
 from mistakebound.log.protocol import (
@@ -42,6 +42,7 @@ from mistakebound.settings import Settings
 from tests.simulate import broker as brokers
 from tests.simulate.broker import BrokerError
 from tests.simulate.network import ConnectionEnded, Network, NoAnswer
+from tests.simulate.scheduler import Signal
 
 Answer = TypeVar("Answer")
 AGAIN_S = 0.02
@@ -62,6 +63,16 @@ class Client:
     tells: bool = True
     """It tells that a request was sent again."""
     delivers_paused: bool = False
+    """What was on its way when an input was paused."""
+    reads_uncommitted: bool = False
+    fences: bool = True
+    """Positions are sent with the membership that their records were polled under."""
+    knows_its_epoch: bool = True
+    """A commit under an epoch that is over is an error."""
+    waits_for_sends: bool = True
+    """A batch that could not be sent ends the transaction."""
+    waits_for_commits: bool = True
+    """A commit without an answer is an error."""
     most_records: int = 50
 
 
@@ -88,6 +99,8 @@ def fetch(
     most: int,
     doing: str,
     left_out: Collection[TopicPartition] = (),
+    *,
+    uncommitted: bool = False,
 ) -> list[Record]:
     """At most `most` offsets of each partition from `nexts` on, which moves on; nothing of those `left_out`."""
     asked = {at: start for at, start in nexts.items() if at not in left_out}
@@ -95,7 +108,9 @@ def fetch(
         return []
 
     def call() -> dict[TopicPartition, tuple[list[Record], int]]:
-        return {at: network.broker.fetch(at, start, most) for at, start in asked.items()}
+        return {
+            at: network.broker.fetch(at, start, most, uncommitted=uncommitted) for at, start in asked.items()
+        }
 
     records: list[Record] = []
     for at, (found, end) in ask(network, call, doing).items():
@@ -107,10 +122,11 @@ def fetch(
 class SimulatedFetcher:
     """`mistakebound.log.kafka.ports.Fetcher`."""
 
-    def __init__(self, network: Network, most: int) -> None:
-        self._network, self._most = network, most
+    def __init__(self, network: Network, client: Client) -> None:
+        self._network, self._client = network, client
         self._next: dict[TopicPartition, int] = {}
         self._doing = ""
+        self._closed = False
 
     def start(self, starts: Mapping[TopicPartition, int], doing: str) -> None:
         self._next, self._doing = dict(starts), doing
@@ -119,8 +135,10 @@ class SimulatedFetcher:
         scheduler = self._network.scheduler
         end_s = scheduler.now_s + timeout_s
         while True:
-            most = 1 + scheduler.random.randrange(self._most)
-            records = fetch(self._network, self._next, most, self._doing)
+            most = 1 + scheduler.random.randrange(self._client.most_records)
+            records = fetch(
+                self._network, self._next, most, self._doing, uncommitted=self._client.reads_uncommitted
+            )
             if records or scheduler.now_s >= end_s:
                 return records
             scheduler.sleep(LOOK_S)
@@ -132,8 +150,13 @@ class SimulatedFetcher:
     def rest(self) -> None:
         self._next = {}
 
+    @property
+    def follows(self) -> bool:
+        """Whether it reads on and on, and was not closed."""
+        return self._doing.startswith("follow") and not self._closed
+
     def close(self) -> None:
-        self._next = {}
+        self._next, self._closed = {}, True
 
 
 class SimulatedSender:
@@ -176,23 +199,36 @@ class SimulatedSender:
         for at in partitions:
             number = self._batches.get(at, -1) + 1
             records = self._sent[at]
-            ends[at] = self._ask(
-                lambda at=at, records=records, number=number: broker.produce(
-                    producer, epoch, at, records, number
-                ),
-                timeout_s,
-                numbered=True,
-            )
+            try:
+                ends[at] = self._ask(
+                    lambda at=at, records=records, number=number: broker.produce(
+                        producer, epoch, at, records, number
+                    ),
+                    timeout_s,
+                    numbered=True,
+                )
+            except BrokerError:
+                if self._client.waits_for_sends:
+                    raise
+                ends[at] = broker.log(at).end
             self._batches[at] = number
         return ends
 
     def send_positions(self, positions: Mapping[int, Position], member: Any, timeout_s: float) -> None:
         broker, producer, epoch, copied = self._network.broker, self._producer, self._epoch, dict(positions)
         self._ask(lambda: broker.add_group(producer, epoch), timeout_s)
-        self._ask(lambda: broker.offsets(producer, epoch, member, copied), timeout_s)
+        fencing = member if self._client.fences else None
+        self._ask(lambda: broker.offsets(producer, epoch, fencing, copied), timeout_s)
 
     def commit(self, timeout_s: float) -> None:
-        self._end(timeout_s, commit=True)
+        try:
+            self._end(timeout_s, commit=True)
+        except brokers.InvalidProducerEpoch:
+            if self._client.knows_its_epoch:
+                raise
+        except (ConnectionEnded, NoAnswer):
+            if self._client.waits_for_commits:
+                raise
 
     def abort(self, timeout_s: float) -> None:
         with suppress(BrokerError):
@@ -252,9 +288,14 @@ class SimulatedSession:
         """Membership and assignment as the client has it, adopted by a poll or not."""
         self._heard: tuple[str, int, tuple[int, ...]] | None = None
         """The same, while it is not adopted."""
+        self._ids: dict[str, str] = {**network.broker.ids}
+        self._is_joining, self._joined = False, Signal()
         self._scheduler.spawn(self._behind_our_back, "client")
 
     def poll(self, timeout_s: float) -> Polled:
+        broker = self._network.broker
+        counts: dict[str, int] = {topic: broker.counts[topic] for topic in INPUTS}
+        check_topics(counts, broker.partitions, {**broker.ids}, self._ids)
         end_s = self._scheduler.now_s + timeout_s
         while True:
             if self._must_join:
@@ -303,9 +344,16 @@ class SimulatedSession:
                 self._network.ask(lambda: self._network.broker.rejoin(str(self._member_id)))
             raise
 
+    @property
+    def is_member(self) -> bool:
+        """Whether the group still has it, as the broker knows."""
+        return self._member_id in self._network.broker.group.members
+
     def close(self, timeout_s: float) -> None:
         self._closed = True
         self._writer.drop()
+        # Amid a join it waits for the answer, to leave under the name that this brings.
+        self._scheduler.wait(self._joined, lambda: not self._is_joining, timeout_s)
         member_id = self._member_id
         if member_id is not None:
             with suppress(BrokerError):
@@ -343,19 +391,23 @@ class SimulatedSession:
         while not self._closed:
             if self._must_join and self._heard is None:
                 self._scheduler.sleep(LOOK_S * chance.random())
-                self._ask_to_join()
+                if not self._closed:
+                    self._ask_to_join()
             else:
                 self._scheduler.sleep(HEARTBEAT_S * (0.5 + chance.random()))
                 self._beat()
 
     def _ask_to_join(self) -> None:
         broker = self._network.broker
+        self._is_joining = True
         with suppress(ConnectionEnded, NoAnswer):
             found = self._network.ask(lambda: broker.join(self._member_id, self._client_id))
             if isinstance(found, tuple):
                 self._member_id, *_ = self._heard = self._now = found
             else:
                 self._member_id = found
+        self._is_joining = False
+        self._scheduler.fire(self._joined)
 
     def _beat(self) -> None:
         known = self._now
@@ -402,8 +454,10 @@ class Admin:
         return self._network.broker.partitions
 
     def describe(self, wanted: Collection[Topic] = TOPICS) -> dict[Topic, TopicDescription | None]:
-        partitions = self._network.broker.partitions
-        return {topic: TopicDescription(topic, brokers.TOPIC_IDS[topic], partitions, {}) for topic in wanted}
+        broker = self._network.broker
+        return {
+            topic: TopicDescription(topic, broker.ids[topic], broker.counts[topic], {}) for topic in wanted
+        }
 
     def low_watermark(self, topic: Topic, partition: int) -> int:
         broker = self._network.broker
@@ -414,7 +468,7 @@ class Admin:
         return ask(self._network, lambda: broker.log((topic, partition)).end, "ask for the ends")
 
     def max_message_bytes(self, topic: Topic) -> int:
-        return 1_000_000
+        return min(1_000_000, self._network.broker.most_bytes)
 
     def partition_count(self, topic: Topic) -> int:
         return self.partitions()
@@ -457,15 +511,19 @@ class _Client:
 
     def __init__(self, network: Network, client: Client, cluster: Cluster) -> None:
         self._network, self._client, self._cluster = network, client, cluster
+        self.fetchers: list[SimulatedFetcher] = []
+        self.last: SimulatedSession | None = None
 
     def fetcher(self) -> SimulatedFetcher:
-        return SimulatedFetcher(self._network, self._client.most_records)
+        self.fetchers.append(SimulatedFetcher(self._network, self._client))
+        return self.fetchers[-1]
 
     def sender(self, transactional_id: str) -> SimulatedSender:
         return SimulatedSender(self._network, self._client, transactional_id)
 
     def session(self, partitions: int, slot: str, writer: Writer) -> Session:
-        return SimulatedSession(self._network, self._client, self._cluster, slot, writer)
+        self.last = SimulatedSession(self._network, self._client, self._cluster, slot, writer)
+        return self.last
 
 
 class SimulatedLog(KafkaLog):
@@ -474,8 +532,18 @@ class SimulatedLog(KafkaLog):
     def __init__(self, settings: Settings, network: Network, client: Client) -> None:
         cluster: Any = Cluster(settings, network)
         self._cluster, self._network = cluster, network
-        self._client = _Client(network, client, cluster)
+        self._client: Any = _Client(network, client, cluster)
         self._reader = Reader(self._client.fetcher, cluster.names, self, cluster.watchdog)
+
+    @property
+    def following(self) -> int:
+        """Clients that follow and were not closed."""
+        return sum(1 for each in self._client.fetchers if each.follows)
+
+    @property
+    def is_member(self) -> bool:
+        """Whether its last session is still in the group."""
+        return self._client.last is not None and self._client.last.is_member
 
     def append(self, records: Iterable[Outgoing]) -> int:
         network, count = self._network, 0

@@ -46,7 +46,7 @@ class Network:
         scheduler, chance = self.scheduler, self.scheduler.random
         scheduler.check()
         answered, answers = Signal(), list[Any]()
-        fate = "whole"
+        fate, waits = "whole", True
         if chance.random() < self.weather.ends:
             fate = chance.choice(("lost", "unanswered", "late"))
 
@@ -57,13 +57,19 @@ class Network:
             answers.append(answer)
             scheduler.fire(answered)
 
+        was_silent = False
+
         def arrive() -> None:
+            nonlocal was_silent
             if self.broker.down:
                 scheduler.after(self._delay_s(), lambda: give(ConnectionEnded()))
                 return
             if self.weather.silent or scheduler.now_s < self.broker.stalled_until_s:
+                was_silent = was_silent or self.weather.silent
                 scheduler.after(0.1, arrive)
                 return
+            if not waits and was_silent and chance.random() < 0.5:
+                return  # who gave it up closed the connection, and it was still on its way
             try:
                 answer: Any = call()
             except BrokerError as error:
@@ -79,6 +85,7 @@ class Network:
         if fate != "whole":
             scheduler.after(2 * self._delay_s(), lambda: give(ConnectionEnded()))
         if not scheduler.wait(answered, lambda: answers, REQUEST_S):
+            waits = False
             raise NoAnswer
         if isinstance(answers[0], BrokerError):
             raise answers[0]

@@ -11,6 +11,8 @@ from greenlet import getcurrent, greenlet
 
 BUSY_S = 0.000_2
 """At most so much virtual time passes while a task works between two waits."""
+MOST_TURNS = 3_000_000
+"""Of all tasks together; who needs more waits for nothing, again and again."""
 
 
 class Crashed(BaseException):
@@ -69,6 +71,7 @@ class Scheduler:
         self._numbers = itertools.count()
         self._current: Task | None = None
         self._world = Process("world")
+        self.turns = 0
         self.failed: list[tuple[Task, BaseException]] = []
         """Tasks that ended with an error nobody expected."""
 
@@ -182,6 +185,9 @@ class Scheduler:
                 heapq.heappop(self._timers)[2]()
             able = [index for index, task in enumerate(self._ready) if not task.process.paused]
             if able:
+                self.turns += 1
+                if self.turns > MOST_TURNS:
+                    raise Stuck(f"busy for {MOST_TURNS} turns, and no end")
                 self._go_on(self._ready.pop(self.random.choice(able)))
                 self.now_s += self.random.random() * BUSY_S
             elif self._timers:

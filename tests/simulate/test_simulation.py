@@ -3,7 +3,7 @@
 import pytest
 
 from tests.simulate.fleet import Simulation
-from tests.simulate.seeds import failed, tried
+from tests.simulate.seeds import Asked, failed, tried
 
 CHUNKS, QUICK, LONG = 8, 3, 40
 """Chunks of seeds, and seeds in each without and with `--long`."""
@@ -16,7 +16,7 @@ def test_a_fleet_keeps_every_promise(chunk: int, request: pytest.FixtureRequest)
     """Whatever is killed, paused, cut off or delayed: audit and recount agree, and all is worked off in bounded time."""
     count = LONG if request.config.getoption("--long") else QUICK
     for seed in range(chunk * LONG, chunk * LONG + count):
-        story = failed(seed, None, None)
+        story = failed(seed)
 
         assert story is None, story
 
@@ -38,5 +38,5 @@ def test_an_open_trap_of_the_clients_is_found(trap: str) -> None:
     """With it open the run fails, and with it closed the same seed passes."""
     seed = TRAPPED[trap]
 
-    assert tried(seed, None, trap)[0] is not None
-    assert tried(seed, None, None)[0] is None
+    assert tried(seed, Asked(trap=trap))[0] is not None
+    assert tried(seed)[0] is None
