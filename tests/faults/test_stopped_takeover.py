@@ -39,6 +39,8 @@ ZOMBIE = "zombie"
 FED = 200
 TRICKLE = 3
 """Records, about fifty times a second."""
+PASSED_S = 5.0
+"""A worker that took over so long ago has come by every point of that."""
 LONGEST_S = 4.0
 """From what begins a takeover to a stop at random: mostly it is over by then."""
 
@@ -158,10 +160,28 @@ class Stage:
         if name == AT_RANDOM:
             time.sleep(self.chance.uniform(0, LONGEST_S))
             self._stop()
-        self.fleet.until(self._is_stopped, f"the zombie is stopped: {name}")
+        self._until_stopped(name)
         if not starts:
             self.fleet.start(self.others[0])
         return "while it starts" if starts else "while it takes over from another"
+
+    def _until_stopped(self, name: str) -> None:
+        """It starts anew where a takeover did not come by there: it may have had nothing to read."""
+        while not self._stopped.is_set():
+            before = len(taken_over(self.zombie))
+            since: list[float] = []
+
+            def met(before: int = before, since: list[float] = since) -> bool:
+                # More is fed all the time: without input it never comes to its first transaction.
+                self.feed.more(TRICKLE)
+                if not since and len(taken_over(self.zombie)) > before:
+                    since.append(time.monotonic())
+                return self._stopped.is_set() or bool(since and time.monotonic() > since[0] + PASSED_S)
+
+            self.fleet.until(met, f"the zombie is stopped: {name}")
+            if not self._stopped.is_set():
+                self.fleet.stop(ZOMBIE)
+                self.start_zombie()
 
     def others_go_on(self, name: str) -> str:
         """Until the zombie is to wake; says when that is."""
@@ -189,11 +209,6 @@ class Stage:
         if woken != "at once":
             self.fleet.rejoins(ZOMBIE, self._taken)
         self.fleet.shared_out()
-
-    def _is_stopped(self) -> bool:
-        # More is fed all the time: without input it never comes to its first transaction.
-        self.feed.more(TRICKLE)
-        return self._stopped.is_set()
 
     def _stop(self) -> None:
         zombie = self.zombie

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from confluent_kafka import Producer
+from confluent_kafka import KafkaError, KafkaException, Producer
 
 from mistakebound.core.records import Outgoing, Position
 from mistakebound.log import open_log
@@ -56,6 +56,28 @@ def test_a_missing_package_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
 
     with pytest.raises(Misconfigured, match=r"pip install 'mistakebound\[confluent\]'"):
         open_log(Settings(log=LogSettings(url="kafka+confluent://127.0.0.1:9")))
+
+
+class SetsItsErrorFirst:
+    """A producer that has heard of a fatal error: what it calls next runs with that error set."""
+
+    def flush(self, timeout_s: float) -> int:
+        fatal = KafkaException(KafkaError(KafkaError.INVALID_PRODUCER_EPOCH, "fenced", fatal=True))
+        raise SystemError("<function Connections.log> returned a result with an exception set") from fatal
+
+    commit_transaction = poll = flush
+
+
+@pytest.mark.parametrize("call", ["flush", "commit"])
+def test_a_fatal_error_that_meets_a_callback_is_told_as_what_it_is(call: str) -> None:
+    """Python makes a SystemError of it, which would end the worker with 1."""
+    made: Any = lambda errors, log: SetsItsErrorFirst()  # noqa: E731
+    sender = send.ConfluentSender(made, Names.of(Settings()), "slot")
+
+    with pytest.raises(sender.errors) as raised:
+        getattr(sender, call)(1.0)
+
+    assert isinstance(sender.explain(raised.value), Fenced)
 
 
 def test_a_client_that_was_thrown_away_ends_at_once() -> None:

@@ -5,9 +5,9 @@ a commit is reported done only if it was.
 """
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, wait
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from threading import Thread
 from typing import Any, ClassVar
 
@@ -42,6 +42,21 @@ class Connections:
             self.ended = True
 
 
+@contextmanager
+def own_error() -> Iterator[None]:
+    """Raise what librdkafka says of a fatal error, where Python has made a SystemError of it.
+
+    The client sets its own error as soon as it hears of the fatal one and goes on calling, with that error set:
+    Python then takes the callback that returns for broken.
+    """
+    try:
+        yield
+    except SystemError as error:
+        if isinstance(error.__cause__, KafkaException):
+            raise error.__cause__ from None
+        raise
+
+
 class ConfluentSender:
     """One producer with a stable transactional id."""
 
@@ -61,7 +76,8 @@ class ConfluentSender:
 
     def initialise(self) -> None:
         try:
-            self._producer.init_transactions(INIT_S)
+            with own_error():
+                self._producer.init_transactions(INIT_S)
         except KafkaException as error:
             cause = self._cause(error)
             if cause.code() in FENCED:
@@ -89,7 +105,8 @@ class ConfluentSender:
             self._produce(name, record, timeout_s, delivered if index == last else None)
 
     def flush(self, timeout_s: float) -> Ends:
-        left = self._producer.flush(timeout_s)
+        with own_error():
+            left = self._producer.flush(timeout_s)
         if left:
             raise KafkaException(KafkaError(KafkaError._TIMED_OUT, f"{left} records were not acknowledged"))
         if len(self._ends) < len(self._sent):
@@ -127,14 +144,16 @@ class ConfluentSender:
         call.result()
 
     def commit(self, timeout_s: float) -> None:
-        self._producer.commit_transaction(timeout_s)
+        with own_error():
+            self._producer.commit_transaction(timeout_s)
 
     def abort(self, timeout_s: float) -> None:
-        with suppress(KafkaException):
+        with suppress(KafkaException), own_error():
             self._producer.abort_transaction(timeout_s)
 
     def sent_again(self) -> bool:
-        self._producer.poll(0)  # delivers the log's lines
+        with own_error():
+            self._producer.poll(0)  # delivers the log's lines
         return self._connections.ended
 
     def explain(self, error: Exception) -> LogError:
@@ -148,7 +167,7 @@ class ConfluentSender:
 
     def discard(self) -> None:
         self._producer.purge()
-        with suppress(KafkaException):  # after a fatal error it says so again
+        with suppress(KafkaException), own_error():  # after a fatal error it says so again
             self._producer.flush(0)
         # It holds us by its callback: its threads would live until a garbage collection.
         self._producer = None
@@ -174,7 +193,8 @@ class ConfluentSender:
                     raise KafkaException(
                         KafkaError(KafkaError._QUEUE_FULL, f"the broker takes nothing for {timeout_s:g} s")
                     ) from None
-                self._producer.poll(FULL_S)
+                with own_error():
+                    self._producer.poll(FULL_S)
 
     def _note(self, error: KafkaError) -> None:
         # After a fatal error every call only says that there was one; this is the first.
