@@ -103,6 +103,7 @@ GUARDS: Mapping[str, Guard] = {
         "        epochs.enter(part.model.epoch)\n",
         "",
         "faults/test_killed_after_reset.py",
+        beyond="of a second epoch: a log of the model has one, which is entered once",
     ),
     "B2 the generation fences": Guard(
         "service/mistakebound/log/kafka/kafka_python/session.py",
@@ -407,6 +408,12 @@ GUARDS: Mapping[str, Guard] = {
         "            _note(gap, decisions)\n        if stop",
         "            pass\n        if stop",
         f"{TORN}::test_predictions_missing_for_long_are_made_again_as_what_became_of_their_examples_has_it",
+    ),
+    "B12 a client that failed amid a bad network is thrown away": Guard(
+        "service/mistakebound/log/kafka/write.py",
+        "            if not sound:",
+        "            if not sound and not sender.sent_again():",
+        "faults/test_network.py",
     ),
 }
 """Name (the bar's test first) -> what is taken away, and who must notice."""

@@ -161,6 +161,7 @@ class Broker:
         self.most_bytes = most_bytes
         self.counts = dict.fromkeys(TOPICS, partitions)
         """As metadata tells them."""
+        self.names = {topic: f"s.{topic}" for topic in TOPICS}
         self.ids = {topic: f"id-of-{topic}" for topic in TOPICS}
         self.logs: dict[TopicPartition, PartitionLog] = {}
         self.group = Group()

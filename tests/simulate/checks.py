@@ -56,15 +56,21 @@ def updates_of(broker: Broker) -> list[int]:
     ]
 
 
+def check_audit(broker: Broker, settings: Settings) -> None:
+    """The audit finds nothing. Raises Failure."""
+    view: Any = View(broker)
+    findings = examine(view, settings.messages, (), Findings(3))
+    if findings.differences:
+        raise Failure(f"audit: {[each._asdict() for each in findings.first]}")
+
+
 def check_records(broker: Broker, settings: Settings, held: Iterable[tuple[str, WorkerState]]) -> None:
     """The audit finds nothing, the recount agrees, and every worker holds the model that the log comes to, to the bit.
 
     `held`: what each worker held when it stopped, by its name; all had heard of all updates. Raises Failure.
     """
     view: Any = View(broker)
-    findings = examine(view, settings.messages, (), Findings(3))
-    if findings.differences:
-        raise Failure(f"audit: {[each._asdict() for each in findings.first]}")
+    check_audit(broker, settings)
     models = {name: each.state.model for name, each in held}
     digests = {name: model.digest() for name, model in models.items()}
     if len(set(digests.values())) > 1:

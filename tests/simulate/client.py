@@ -456,7 +456,8 @@ class Admin:
     def describe(self, wanted: Collection[Topic] = TOPICS) -> dict[Topic, TopicDescription | None]:
         broker = self._network.broker
         return {
-            topic: TopicDescription(topic, broker.ids[topic], broker.counts[topic], {}) for topic in wanted
+            topic: TopicDescription(broker.names[topic], broker.ids[topic], broker.counts[topic], {})
+            for topic in wanted
         }
 
     def low_watermark(self, topic: Topic, partition: int) -> int:

@@ -1,22 +1,19 @@
 """One seed: workers, a stream, faults; and what must be true when all is quiet again."""
 
-import itertools
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 from random import Random
 from typing import Any
 
 import structlog
-from msgspec.structs import replace
 
-from mistakebound.core.messages.schema import FORMAT, encode
-from mistakebound.core.model.model import first_epoch
-from mistakebound.core.records import INPUTS, OUTPUTS, Outgoing
+from mistakebound.core.records import INPUTS, Outgoing
 from mistakebound.worker.process import DRAIN_S
 from mistakebound.worker.takeover import NOTHING, Accepted
-from tests.simulate.broker import MARKER_S, SESSION_S, Broker, PartitionLog
+from tests.simulate.broker import MARKER_S, SESSION_S, Broker
 from tests.simulate.checks import Failure, check_records, updates_of
 from tests.simulate.client import Client
+from tests.simulate.disasters import Disaster
 from tests.simulate.network import Network, Weather
 from tests.simulate.run import REFUSALS, Run
 from tests.simulate.scheduler import Process, Scheduler, Stuck
@@ -32,14 +29,10 @@ LEVEL_S = 60.0
 """Within so much every worker is ready and has heard of every update."""
 ONE_LEFT_S = 200.0
 """Within so much one of two workers in a slot has ended."""
-REFUSED_S = 100.0
-"""Within so much every worker has refused what is wrong with its log."""
 AGAIN_S = 1.0
 """After so long a supervisor starts a worker again."""
 LOOK_S = 0.1
 """Between two looks at whether something was reached."""
-DISASTERS = ("another partition", "an input made anew", "updates made anew", "an epoch of tomorrow")
-"""What operators do to a log; every worker must refuse it, and write nothing."""
 
 
 @dataclass(eq=False)
@@ -81,11 +74,12 @@ class Simulation:
         self.records = self.world.records[: self.most_records]
         chance = Random(f"{self.seed} faults")
         self.strikes = planned(chance, len(self.slots), self.faults)
-        self.disaster = chance.choice((*DISASTERS, *[None] * 6))
+        self.disaster = Disaster(self, chance)
         self.accepted = NOTHING
         """What the operator accepts by now."""
         self.striking = Striking(self)
-        self._sent = self._over = self._must_refuse = False
+        self._sent = self.over = self.must_refuse = False
+        self._probes = 0
 
     def run(self) -> None:
         """Raises Failure, or what a worker should never have ended with."""
@@ -96,17 +90,17 @@ class Simulation:
             self.scheduler.spawn(self._produce, "producer")
             chaos = self.scheduler.spawn(self._disturb, "chaos")
             self.striking.look_on()
-            self._until(lambda: self._sent and chaos.done, 4 * CHAOS_S, "the faults end")
-            self._append_probes()
-            self._until(self._worked_off, QUIET_S, "everything is worked off")
+            self.until(lambda: self._sent and chaos.done, 4 * CHAOS_S, "the faults end")
+            self.append_probes()
+            self.until(self.worked_off, QUIET_S, "everything is worked off")
             self._end_doubles()
-            self._until(self._is_level, LEVEL_S, "every worker is ready and has all updates")
-            if self.disaster in DISASTERS[:2]:
-                self._refuse_the_running(str(self.disaster))
-            self._stop_all()
+            self._label_probes()
+            self.until(self.worked_off, QUIET_S, "the last labels are worked off")
+            self.until(self._is_level, LEVEL_S, "every worker is ready and has all updates")
+            self.disaster.meets_the_running()
+            self.stop_all()
             self._check()
-            if self.disaster in DISASTERS[2:]:
-                self._refuse_the_starting(str(self.disaster))
+            self.disaster.meets_the_starting()
 
     # --- the world -------------------------------------------------------------------------------
 
@@ -129,19 +123,29 @@ class Simulation:
             self.scheduler.sleep(chance.random() * self.world.pace_s)
         self._sent = True
 
-    def _append_probes(self, number: int = 0) -> None:
+    def append_probes(self) -> None:
         """An example in each partition, so that each has work."""
         newest = self.records[-1].timestamp_ms if self.records else self._now_ms()
+        self._probes += 1
         for p in range(self.broker.partitions):
-            record_id = f"probe-{number}-{p}"
+            record_id = f"probe-{self._probes}-{p}"
             value = f'{{"id": "{record_id}", "features": {{"x0": 1.0}}}}'.encode()
             self.broker.append([Outgoing("examples", p, record_id.encode(), value, (), newest)])
+
+    def _label_probes(self) -> None:
+        """Of the newest; some get none. What is applied was predicted in an earlier step."""
+        newest = self.records[-1].timestamp_ms if self.records else self._now_ms()
+        for p in range(self.broker.partitions):
+            if self.scheduler.random.random() < 0.7:
+                record_id = f"probe-{self._probes}-{p}"
+                value = f'{{"id": "{record_id}", "label": false}}'.encode()
+                self.broker.append([Outgoing("labels", p, record_id.encode(), value, (), newest)])
 
     # --- workers ---------------------------------------------------------------------------------
 
     def start(self, slot: Slot) -> None:
         """Another process in this slot; unless everything is over."""
-        if self._over:
+        if self.over:
             return
         slot.runs += 1
         process = Process(f"{slot.name}.{slot.runs}")
@@ -181,7 +185,7 @@ class Simulation:
             raise
         ended = run.ended
         self.scheduler.tell(f"{run.process.name} ends{'' if ended is None else f' with {ended!r}'}")
-        if isinstance(ended, REFUSALS) and not self._must_refuse:
+        if isinstance(ended, REFUSALS) and not self.must_refuse:
             if not (self.striking.offsets_lost and "--resume-from-outcomes" in str(ended)):
                 raise Failure(f"{run.process.name} refuses: {ended}") from ended
             self.accepted = Accepted(lost_offsets=True)
@@ -195,7 +199,7 @@ class Simulation:
     def _start_again(self, run: Run) -> None:
         """A supervisor does; not a process that it took for dead."""
         slot = next(each for each in self.slots if each.name == run.slot)
-        if slot.run is run and not self._must_refuse:
+        if slot.run is run and not (self.must_refuse or self.over):
             self.scheduler.after(AGAIN_S, lambda: self.start(slot))
 
     # --- phases ----------------------------------------------------------------------------------
@@ -228,68 +232,28 @@ class Simulation:
         if len(self.slots) + len(doubles) > self.broker.partitions:  # some have nothing to write
             for run in doubles:
                 run.stopped_s = self.scheduler.now_s
-        numbers = itertools.count(1)
 
         def feed() -> None:
             if any(run.at_work for run in doubles):
-                self._append_probes(next(numbers))
+                self.append_probes()
                 self.scheduler.after(AGAIN_S, feed)
 
         feed()
-        self._until(
+        self.until(
             lambda: not any(run.at_work for run in doubles), ONE_LEFT_S, "one of two in a slot has ended"
         )
-        self._until(self._worked_off, QUIET_S, "everything is worked off again")
+        self.until(self.worked_off, QUIET_S, "everything is worked off again")
 
-    def _stop_all(self) -> None:
-        self._over = True
+    def stop_all(self) -> None:
+        self.over = True
         for run in self.runs():
             self.ask_to_stop(run)
-        self._until(lambda: not self.runs(), QUIET_S, "the workers have stopped")
+        self.until(lambda: not self.runs(), QUIET_S, "the workers have stopped")
         # A member whose join was never answered is there until its session is over; who knew its name has left.
-        self._until(lambda: not self.broker.group.members, 2 * SESSION_S, "nobody is in the group")
-        self._until(lambda: not any(log.open for log in self.broker.logs.values()), 60, "no transaction")
+        self.until(lambda: not self.broker.group.members, 2 * SESSION_S, "nobody is in the group")
+        self.until(lambda: not any(log.open for log in self.broker.logs.values()), 60, "no transaction")
 
-    def _refuse_the_running(self, disaster: str) -> None:
-        self.scheduler.tell(disaster)
-        self._must_refuse = True
-        if disaster == "another partition":
-            self.broker.counts["examples"] += 1
-        else:
-            self.broker.ids["labels"] = "id-of-others"
-        self._until(lambda: not self.runs(), REFUSED_S, f"every worker refuses {disaster}")
-        self._check_refusals(disaster)
-
-    def _refuse_the_starting(self, disaster: str) -> None:
-        self.scheduler.tell(disaster)
-        self._must_refuse, self._over = True, False
-        for p in range(self.broker.partitions):
-            if disaster == "updates made anew":
-                self.broker.logs["updates", p] = PartitionLog()
-            else:
-                epoch = replace(first_epoch(self.settings), epoch=2, format=FORMAT + 1)
-                self.broker.append([Outgoing("updates", p, None, encode(epoch))])
-        before = self._output_ends()
-        for slot in self.slots:
-            self.start(slot)
-        self._until(lambda: not self.runs(), REFUSED_S, f"every worker refuses {disaster}")
-        self._check_refusals(disaster)
-        if self._output_ends() != before:
-            raise Failure(f"something was written after {disaster}")
-
-    def _check_refusals(self, disaster: str) -> None:
-        for slot in self.slots:
-            if slot.run is None or not isinstance(slot.run.ended, REFUSALS):
-                raise Failure(f"{slot.name} did not refuse {disaster}: {slot.run and slot.run.ended!r}")
-
-    def _output_ends(self) -> dict[tuple[str, int], int]:
-        return {
-            (topic, p): self.broker.log((topic, p)).end
-            for topic in OUTPUTS
-            for p in range(self.broker.partitions)
-        }
-
-    def _until(self, met: Callable[[], Any], limit_s: float, wanted: str) -> None:
+    def until(self, met: Callable[[], Any], limit_s: float, wanted: str) -> None:
         next_s = 0.0
 
         def seen() -> Any:
@@ -309,7 +273,7 @@ class Simulation:
 
     # --- what must be true -----------------------------------------------------------------------
 
-    def _worked_off(self) -> bool:
+    def worked_off(self) -> bool:
         group = self.broker.group
         if group.pending:
             return False
