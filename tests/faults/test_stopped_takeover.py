@@ -1,10 +1,10 @@
 """A worker is stopped amid a takeover and wakes when others own its partitions and have gone on: what it has read is
 of two moments, and it must neither refuse because of that nor work with it."""
 
-import base64
 import signal
 import threading
 import time
+import uuid
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -234,7 +234,7 @@ class Stage:
         """A topic as requests name it: its name, or its id."""
         found = next(each for name, each in self.place.log.describe().items() if name == topic)
         assert found is not None
-        return found.name.encode(), base64.urlsafe_b64decode(found.id + "==")
+        return found.name.encode(), uuid.UUID(found.id).bytes
 
 
 def is_stopped(pid: int) -> bool:

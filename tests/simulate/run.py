@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any
 
 from mistakebound.core.faults import BadLog
-from mistakebound.log.protocol import Fenced, Refused, Unreachable
+from mistakebound.log.protocol import Fenced, Refused, TransactionFailed, Unreachable
 from mistakebound.settings import Settings
 from mistakebound.worker.checkpoints.schedule import CheckpointSchedule
 from mistakebound.worker.events import Event, StepCommitted, show_all
@@ -21,8 +21,10 @@ from tests.simulate.client import Client, SimulatedLog
 from tests.simulate.network import Network
 from tests.simulate.scheduler import Process
 
-NAMED_ENDS = (Unreachable, Fenced, GaveUp)
+NAMED_ENDS = (Unreachable, Fenced, GaveUp, TransactionFailed)
 """A supervisor starts a worker again that ended with one of these."""
+ONLY_AT_THE_START = (Unreachable, TransactionFailed)
+"""Once it has begun its work, a worker gets over these by itself."""
 REFUSALS = (Refused, BadLog)
 LIMITS = HealthLimits()
 
@@ -74,8 +76,8 @@ class Run:
             except Exception as error:
                 self.ended = error
                 raise
-        if isinstance(self.ended, Unreachable) and self.worker._started:
-            raise Failure(f"it did not wait for its log: {self.ended}")
+        if isinstance(self.ended, ONLY_AT_THE_START) and self.worker._started:
+            raise Failure(f"it did not get over this: {self.ended!r}")
         self._check_left_over(log)
 
     def _look(self, broker: Broker, event: Event) -> None:

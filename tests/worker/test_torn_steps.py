@@ -203,6 +203,21 @@ def test_a_label_that_waited_for_an_example_of_a_torn_step_is_applied(settings: 
         assert audited(log, settings).first == []
 
 
+@pytest.mark.parametrize("state", MISSING)
+def test_what_was_predicted_again_after_later_steps_had_learned_passes_the_audit(
+    state: str, settings: Settings
+) -> None:
+    """It carries the present version; the steps that came between began with older ones."""
+    with opened(settings) as log:
+        log.append(stream(60, delay=60, seed=3))
+        last = 60 // SIZE - 1
+        Run(Torn(log, last, MISSING[state], positions=True, lying=True, once=True), settings)
+
+        Run(log, settings, predict_missing=True)
+
+        whole(log, settings)
+
+
 @pytest.mark.parametrize("state", OTHER_TALLY)
 def test_another_number_of_updates_is_refused_with_a_version_to_go_on_from(
     state: str, settings: Settings

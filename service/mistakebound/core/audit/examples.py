@@ -19,7 +19,7 @@ from mistakebound.core.faults import BadRecord
 from mistakebound.core.messages.asking import MILLION
 from mistakebound.core.messages.beside import Beside
 from mistakebound.core.messages.features import Features
-from mistakebound.core.messages.schema import Decision, Prediction, read_prediction
+from mistakebound.core.messages.schema import Decision, Prediction, Version, read_prediction
 from mistakebound.core.records import Lost, Record
 
 
@@ -164,9 +164,16 @@ class Examples:
         adopted = self._adopted is not None and self._adopted[0] <= recorded.source <= self._adopted[-1]
         return recorded.again is True or adopted
 
-    def settle(self, replica: Replica) -> None:
-        """Make the predictions again that were made after their step: the fold has not passed their version yet."""
-        for record, recorded, x in self._again:
+    def settle(self, replica: Replica, before: Version | None = None) -> None:
+        """Make the predictions again that were made after their step: the fold has not passed their version yet.
+
+        `before`: only those that were made before a step began with this version; the fold cannot come back to them.
+        """
+        later = []
+        for record, recorded, x in sorted(self._again, key=_age):
+            if before is not None and not _precedes(recorded.model, before):
+                later.append((record, recorded, x))
+                continue
             version, model = recorded.model, replica.model
             here = version.epoch == replica.number and len(version.updates) == model.partitions
             reached = [here and replica.reach(q, n) for q, n in enumerate(version.updates)]
@@ -180,7 +187,7 @@ class Examples:
                 text += f" with the score {shown(was)}, should be {shown(score)}"
                 here = here and model.predict(was) == recorded.prediction
             self._findings.check("predictions", record.location, here, text)
-        self._again.clear()
+        self._again = later
 
     def _compared_in_part(
         self, record: Record, recorded: Prediction, made: Prediction, x: Features
@@ -230,3 +237,16 @@ class Examples:
         )
         self._findings.check("predictions", record.location, not wrong, text)
         return recorded, record.offset
+
+
+def _age(found: tuple[Record, Prediction, Features]) -> tuple[int, int]:
+    """Versions of one partition's predictions only grow; so they are in order by this."""
+    version = found[1].model
+    return version.epoch, sum(version.updates)
+
+
+def _precedes(version: Version, other: Version) -> bool:
+    """Whether a fold comes by `version` before it passes `other`, or at it."""
+    if version.epoch != other.epoch:
+        return version.epoch < other.epoch
+    return all(mine <= its for mine, its in zip(version.updates, other.updates, strict=False))

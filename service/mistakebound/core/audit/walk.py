@@ -76,7 +76,7 @@ class Walk:
 
     def _begin(self, step: RecordedStep) -> None:
         if self._replica is not None:
-            self.examples.settle(self._replica)
+            self.examples.settle(self._replica, step.model)
         if self._replica is None or step.model.epoch != self._replica.number:
             self._begin_epoch(step)
         replica, p = self._replica, self._partition
