@@ -39,7 +39,7 @@ ZOMBIE = "zombie"
 FED = 200
 TRICKLE = 3
 """Records, about fifty times a second."""
-PASSED_S = 5.0
+PASSED_S = 15.0
 """A worker that took over so long ago has come by every point of that."""
 LONGEST_S = 4.0
 """From what begins a takeover to a stop at random: mostly it is over by then."""

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 AWAY_NOTICED_S = 45.0
 """A worker whose log has been away for so long says that it is not ready."""
 EVERY_S = 1.0
+BAD_LINE = 0.3
+"""Share of requests whose connection ends."""
 
 
 class Striking:
@@ -71,6 +73,10 @@ class Striking:
                 broker.stalled_until_s = scheduler.now_s + strike.lasts_s
             case "disk full":
                 broker.disk_full_until_s = scheduler.now_s + strike.lasts_s
+            case "bad line":
+                weather.ends = BAD_LINE
+                usual = self._run.world.weather.ends
+                scheduler.after(strike.lasts_s, lambda: setattr(weather, "ends", usual))
             case "silence":
                 weather.silent = True
                 scheduler.after(strike.lasts_s, lambda: setattr(weather, "silent", False))

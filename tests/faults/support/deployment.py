@@ -12,12 +12,12 @@ from mistakebound.core.records import INPUTS, Outgoing
 from mistakebound.log import open_log
 from mistakebound.log.protocol import Log, LogError
 from mistakebound.settings import LogSettings, Settings
-from tests.faults.support.chance import of_client
+from tests.faults.support.chance import of_client, sized
 from tests.faults.support.children import Child, Children, until
 from tests.faults.support.recount import Recount, digest, recount
 
 PARTITIONS = 4
-PATIENCE_S = 60.0
+PATIENCE_S = sized(60.0, 180.0)
 NAMED_ENDS = (4, 6, 7)
 """A worker may end with one of these when its broker dies under it; a supervisor starts it again."""
 
