@@ -43,6 +43,9 @@ Duration = Annotated[
 """Seconds (`3600`) or ISO 8601 (`PT1H`, `P7D`)."""
 
 Pointer = Annotated[str, Field(pattern=r"^(/[^/]*)+$")]
+PointerOrWhole = Annotated[str, Field(pattern=r"^(/[^/]*)*$")]
+"""Empty: the whole message."""
+Patterns = Annotated[tuple[Annotated[str, Field(min_length=1)], ...], Field(min_length=1)]
 Positive = Annotated[int, Field(ge=1)]
 Scale = tuple[float, Annotated[float, Field(gt=0)]]
 """Centre and width."""
@@ -82,7 +85,10 @@ class MessageSettings(Section):
         "/id",
         description="JSON pointer to the id in examples and labels; a message without one has its record's key as id",
     )
-    features: Pointer = Field("/features", description="JSON pointer to the features in examples")
+    features: PointerOrWhole = Field(
+        "/features",
+        description="JSON pointer to the features in examples; empty for the whole message, of which features.include and features.exclude choose",
+    )
     label: Pointer = Field("/label", description="JSON pointer to the label in labels")
     prediction: Pointer = Field(
         "/prediction",
@@ -173,6 +179,14 @@ class FeatureSettings(Section):
     scale: dict[str, Scale] = Field(
         default_factory=dict,
         description="feature to `[centre, width]`: x becomes (x - centre)/width, before normalising; an absent feature stays absent, BIAS is not scaled; `mistakebound replay FILE --fit-scale` prints it",
+    )
+    include: Patterns | None = Field(
+        None,
+        description="read only these features: names, in which `*` stands for any text, or JSON pointers from the features on, as `/after/*`, which also reach into nested objects; default all",
+    )
+    exclude: Patterns | None = Field(
+        None,
+        description='do not read these, whatever they hold; patterns as in `include`: `["id", "*_at"]`',
     )
     cross: Pointer | None = Field(
         None,

@@ -26,6 +26,9 @@ from tests.config.support.loading import load_sets, problem_of
         (["log.url=kafka://localhost"], "log.url"),
         (["log.url=kafka://a:9092,b"], "log.url"),
         (["log.url=sqlite:"], "log.url"),
+        (['features.include=["a", "b"]', 'features.exclude=["b"]'], "features.exclude"),
+        (["features.include=[]"], "features.include"),
+        (['features.exclude=[""]'], "features.exclude"),
         (["features.cross_shared=true"], "features.cross_shared"),
         (["features.cross=/id"], "features.cross"),
         (["features.cross=/features"], "features.cross"),
@@ -47,6 +50,8 @@ def test_what_does_not_hold_together_is_refused(sets: list[str], key: str) -> No
         ["labels.positive=1", "labels.negative=-1"],
         ["labels.positive=spam", "labels.negative=ham"],
         ["learner.kind=perceptron", "learner.delay_policy=issued"],
+        ['features.include=["a", "/b/*"]', 'features.exclude=["c"]'],
+        ["messages.features="],
         ["features.cross=/tenant", "features.cross_shared=true"],
         ["features.cross=/features/tenant", "features.cross_shared=false"],
         ["http.address=[::1]:9464"],
@@ -96,6 +101,29 @@ def test_a_learner_that_can_hardly_say_no_is_warned_of(sets: list[str], warned: 
     found = cautions(load_sets(*sets).settings)
     assert [each.key for each in found] == ["learner.threshold"] * warned
     assert all("predicts positive for every example" in each.wrong and each.remedy for each in found)
+
+
+ROW = "messages.features=/payload/after"
+
+
+@pytest.mark.parametrize(
+    ("sets", "keys"),
+    [
+        ([ROW, "messages.id=/payload/after/id"], ["messages.id"]),
+        ([ROW, "messages.id=/payload/after/id", 'features.exclude=["i*"]'], []),
+        ([ROW, "messages.id=/payload/after/key/id", 'features.include=["/key/*"]'], ["messages.id"]),
+        ([ROW, "messages.id=/payload/id"], []),
+        (["messages.features="], ["messages.id"]),
+        (["messages.features=", 'features.exclude=["id"]'], []),
+        (["messages.features=", 'features.include=["amount"]'], []),
+        (['features.exclude=["a"]', "features.scale={a = [0, 1], b = [0, 1]}"], ["features.scale"]),
+    ],
+)
+def test_an_id_among_the_features_is_warned_of(sets: list[str], keys: list[str]) -> None:
+    """It would be a weight that is never used again; and so is a scale for what is not read."""
+    found = cautions(load_sets(*sets).settings)
+    assert [each.key for each in found] == keys
+    assert all(each.remedy for each in found)
 
 
 def test_run_needs_a_log_and_a_delay_and_says_both_at_once() -> None:

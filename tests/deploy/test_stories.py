@@ -16,6 +16,7 @@ STORIES = (
     ("stories.md", "Spam"),
     ("stories.md", "Churn"),
     ("tenants.md", "An example"),
+    ("envelopes.md", "Debezium, step by step"),
 )
 RUN = "mistakebound run\n"
 STATUS = "mistakebound status\n"

@@ -35,6 +35,7 @@ def inconsistencies(settings: Settings) -> Iterator[Problem]:
     """Every problem that is more than a value of the wrong type; where values came from is not known here."""
     yield from _labels(settings.labels)
     yield from _cross(settings)
+    yield from _columns(settings)
     yield from _learner(settings, settings.log.partitions)
     if (url := settings.log.url) and (problem := _log_url(url)) is not None:
         yield problem
@@ -101,11 +102,41 @@ def _cross(settings: Settings) -> Iterator[Problem]:
         yield Problem("features.cross", wrong, remedy, cross)
 
 
+def _columns(settings: Settings) -> Iterator[Problem]:
+    features = settings.features
+    both = [one for one in features.include or () if one in (features.exclude or ())]
+    if both:
+        wrong = f"{both[0]!r} is in features.include, too, so that it is never read"
+        yield Problem(
+            "features.exclude", wrong, "Leave it out of one of the two", list(features.exclude or ())
+        )
+
+
 def cautions(settings: Settings) -> list[Problem]:
     """What is allowed and hardly ever wanted; a worker runs with it."""
     from mistakebound.core.learners.requirements import cautions as of_learner
 
-    return [_problem(settings, one) for one in of_learner(settings)]
+    return [*(_problem(settings, one) for one in of_learner(settings)), *_odd_columns(settings)]
+
+
+def _odd_columns(settings: Settings) -> Iterator[Problem]:
+    """An id among the features, and a scale for what is not read."""
+    from mistakebound.core.messages.columns import Columns
+    from mistakebound.core.messages.inputs import pointer_keys
+
+    messages, features = settings.messages, settings.features
+    columns = Columns(features.include, features.exclude)
+    if messages.id.startswith(messages.features + "/"):
+        path = pointer_keys(messages.id)[len(pointer_keys(messages.features)) :]
+        if columns.takes(path):
+            name = path[0] if len(path) == 1 else messages.id.removeprefix(messages.features)
+            wrong = "is one of the features, and differs in every example"
+            remedy = f'Leave it out: features.exclude = ["{name}"]'
+            yield Problem("messages.id", wrong, remedy, messages.id)
+    for name in features.scale:
+        if not columns.takes((name,)) and "/" not in name and "=" not in name:
+            wrong = f"scales `{name}`, which features.include and features.exclude leave out"
+            yield Problem("features.scale", wrong, "Leave it out of the one or the others", name)
 
 
 def require_learner(settings: Settings, partitions: int) -> None:

@@ -24,6 +24,7 @@ from mistakebound.worker.http.page import pages
 from mistakebound.worker.http.server import serve
 from mistakebound.worker.http.snapshot import Snapshots
 from mistakebound.worker.http.tls import tls_of
+from mistakebound.worker.idle_patterns import IdlePatterns
 from mistakebound.worker.loop import Worker
 from mistakebound.worker.metrics.metrics import Metrics
 from mistakebound.worker.metrics.model_insight import ModelInsight
@@ -126,6 +127,8 @@ def work(
     logs.configure(log_format, level=log_level, count=metrics.logged)
     heartbeat, insight = Heartbeat(), ModelInsight(metrics)
     observers: list[Observe] = [metrics.observe, heartbeat.observe, insight.observe]
+    if settings.features.include or settings.features.exclude:
+        observers.append(IdlePatterns(settings).observe)
     explain, server = (lambda: 0), None
     if settings.http.address:
         snapshots = Snapshots(settings.learner.kind, lambda: insight.learned)

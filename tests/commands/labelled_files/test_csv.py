@@ -247,3 +247,26 @@ def test_seed_and_fit_scale_read_alike() -> None:
     assert features_of(*options) == ["age"]
     wrong = run("seed", "rows.csv", "--set", "labels.max_delay=60")
     assert (wrong.exit_code, "--delimiter ';'" in wrong.stderr) == (2, True)
+
+
+# --- features that are chosen by the settings -----------------------------------------------------------------
+
+EXCLUDING = ("--set", 'features.exclude=["b", "C"]')
+
+
+def test_what_the_settings_exclude_is_not_learned_and_not_scaled() -> None:
+    """It may hold anything; a pattern that matches no column is told."""
+    write("a,b,label\n1,,1\n2,5,0\n4,x,1\n")
+    told = ok("replay", "rows.csv", "--quiet", "--json", *PERCEPTRON, *EXCLUDING, log=None)
+    assert json.loads(told.stdout)["labelled"] == 3
+    assert "features.exclude: 'C' matches no feature" in told.stderr
+    assert "'b'" not in told.stderr
+    assert features_of(*EXCLUDING) == ["a"]
+
+
+def test_a_feature_of_its_own_would_not_be_included() -> None:
+    """`--add-a-feature` and `features.include` cannot both have their way."""
+    write("a,label\n1,1\n2,0\n")
+    assert "features.include would leave it out" in refusal(
+        "--add-a-feature", "--set", 'features.include=["a"]'
+    )

@@ -144,6 +144,7 @@ _CHOSEN: Mapping[str, Case] = {
     "averaged perceptron, open classes": _case("averaged-perceptron", _best, labels=OPEN),
     "perceptron, tenants": _case("perceptron", features={"cross": "/tenant", "cross_shared": True}),
     "averaged perceptron, tenants": _case("averaged-perceptron", features={"cross": "/tenant", **UNIT}),
+    "perceptron, columns": _case("perceptron", features={"include": ["a", "/b", "c"], "exclude": ["c*"]}),
     "perceptron, window": _case("perceptron", window=3),
     "perceptron, open classes, window": _case("perceptron", _best, labels=OPEN, window=2),
     "averaged perceptron, window": _case("averaged-perceptron", window=2),
@@ -212,7 +213,7 @@ MORE = (
 """Forms whose state has another shape."""
 
 
-QUICK = (*FORMS.values(), "perceptron, open classes", "perceptron, tenants")
+QUICK = (*FORMS.values(), "perceptron, open classes", "perceptron, tenants", "perceptron, columns")
 
 
 def parameters(names: Iterable[str]) -> list[Any]:

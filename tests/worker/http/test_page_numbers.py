@@ -484,6 +484,11 @@ def test_what_was_struck_out_for_good_is_not_among_the_largest() -> None:
         {"labels": {"classes": [1, 2, 3]}, "log": {"url": "sqlite:log.db", "prefix": "t."}},
         {"labels": {"classes": "open"}},
         {"learner": {"kind": "elimination", "variables": ["wings"]}, "features": {"bias": False}},
+        {"features": {"cross": "/shop"}},
+        {"features": {"cross": "/features/shop"}},
+        {"messages": {"features": ""}, "features": {"exclude": ["id"]}},
+        {"messages": {"features": ""}, "features": {"include": ["/after/a*", "b"], "cross": "/after/shop"}},
+        {"features": {"include": ["*_count"]}},
     ],
 )  # fmt: skip
 def test_the_first_commands_send_what_this_worker_reads(sections: Any, tmp_path: Path) -> None:

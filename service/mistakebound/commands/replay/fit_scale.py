@@ -45,7 +45,14 @@ class _Examples:
 
     def __init__(self, data: Data, settings: Settings) -> None:
         self._data, self._settings = data, settings
-        self._decode = features.reader(FeatureSettings(bias=False, missing=settings.features.missing))
+        self._decode = features.reader(
+            FeatureSettings(
+                bias=False,
+                missing=settings.features.missing,
+                include=settings.features.include,
+                exclude=settings.features.exclude,
+            )
+        )
         self.read, self.rejections = 0, Rejections()
         """Of the last reading."""
 
@@ -66,7 +73,7 @@ class _Examples:
             for row in self._data:
                 yield Place(row.line), partial(encode, row.features)
             return
-        reader = InputReader(self._settings.messages, self._settings.labels)
+        reader = InputReader(self._settings.messages, self._settings.labels, self._settings.features)
         for record in self._data.begin()[1]:
             if record.topic == "examples":
                 place = Place(partition=record.partition, offset=record.offset)

@@ -10,11 +10,12 @@ from mistakebound.commands.output import print_message
 from mistakebound.commands.recordings import RecordingFile
 from mistakebound.commands.replay.judged_file import JudgedFile
 from mistakebound.config.checks import require_learner
+from mistakebound.core.messages.columns import idle
 from mistakebound.core.messages.inputs import declared
 from mistakebound.core.model.model import Model
 from mistakebound.core.replay import comparators
 from mistakebound.core.replay.applied import Applied
-from mistakebound.core.replay.passes import replay_passes
+from mistakebound.core.replay.passes import Rows, replay_passes
 from mistakebound.core.replay.plan import Plan, carry_out, planned, report_as
 from mistakebound.core.replay.private_features import WithPrivateFeatures
 from mistakebound.core.replay.recorded import Recorded
@@ -89,7 +90,7 @@ def replay_file(
         if afresh:
             raise CommandError("--afresh is for a recording: labelled data is always run afresh")
         applied = _applied(settings, compare=compare)
-        rows = WithPrivateFeatures(data) if wanted.add_a_feature else data
+        rows = _with_private_features(data, settings) if wanted.add_a_feature else data
         partitions = settings.log.partitions or 1
         done = replay_passes(
             rows,
@@ -102,6 +103,7 @@ def replay_file(
             taken=_seen(settings, applied, written),
         )
         report = report_of(done.state, done.rejected)
+        _warn_of_idle_patterns(done.state)
         if wanted.reevaluate:
             again = reevaluate(rows, settings, partitions, wanted.delay, wanted.reevaluate)
             report = replace(report, reevaluation=again)
@@ -111,6 +113,18 @@ def replay_file(
         return report, None
     comparison = comparators.compare(applied.judged)
     return replace(report, comparators=asdict(comparison)), comparison
+
+
+def _with_private_features(data: Rows, settings: Settings) -> Rows:
+    if settings.features.include is not None:
+        raise CommandError("--add-a-feature: features.include would leave it out; leave one of the two out")
+    return WithPrivateFeatures(data)
+
+
+def _warn_of_idle_patterns(state: State) -> None:
+    columns, features = state.model.reader.columns, state.settings.features
+    for pattern in sorted(() if columns is None else columns.idle):
+        print_message(f"warning: {idle(pattern, features)}")
 
 
 def _applied(settings: Settings, *, compare: bool) -> Applied | None:

@@ -14,6 +14,7 @@ import msgspec
 from msgspec import Meta
 
 from mistakebound.core.faults import BadRecord
+from mistakebound.core.messages.columns import Columns, columns_of
 from mistakebound.core.messages.crossing import crossed
 from mistakebound.settings import FeatureSettings
 
@@ -52,12 +53,15 @@ class Decode(Protocol):
 def reader(rules: FeatureSettings) -> Decode:
     """The decoder by these rules."""
     plain = not rules.scale and rules.normalize == "none" and rules.cross is None
+    columns = columns_of(rules)
 
     def decode(raw: bytes, tenant: str | None = None) -> Features:
+        if columns is not None:  # of an older epoch there may be more
+            raw = columns.kept(raw)
         try:
             numbers = _numbers(raw)
         except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
-            return read(_decoded(raw), rules, tenant)
+            return read(_decoded(raw), rules, tenant, columns)
         if plain and BIAS not in numbers:
             if rules.bias:
                 numbers[BIAS] = 1.0
@@ -78,15 +82,17 @@ def _decoded(raw: bytes) -> Any:
         raise BadRecord("not-json", f"features: {error}; send JSON in UTF-8") from None
 
 
-def read(value: Any, rules: FeatureSettings, tenant: str | None = None) -> Features:
+def read(
+    value: Any, rules: FeatureSettings, tenant: str | None = None, columns: Columns | None = None
+) -> Features:
     """Turn decoded JSON into (name, value) pairs, finite, in order, BIAS last: scaled, then crossed, then normalised.
 
-    Raises BadRecord, naming the feature, the value and the remedy.
+    `columns`: of features that are `kept` by them. Raises BadRecord, naming the feature, the value and the remedy.
     """
     if type(value) is dict:
-        pairs = _named(value, rules)
+        pairs = _named(value if columns is None else _flat(value, columns), rules)
     elif type(value) is list:
-        pairs = _listed(value)
+        pairs = _listed(value, columns)
     else:
         raise BadRecord("bad-features", f"features is {_show(value)}; send an object or an array")
     if rules.scale:
@@ -100,6 +106,15 @@ def read(value: Any, rules: FeatureSettings, tenant: str | None = None) -> Featu
     if rules.normalize == "unit":
         pairs = _unit(pairs)
     return tuple(pairs)
+
+
+def _flat(value: dict[str, Any], columns: Columns) -> dict[str, Any]:
+    try:
+        return columns.named(value)
+    except ValueError as twice:
+        raise BadRecord(
+            "bad-features", f"a nested value and a feature are both named {str(twice)!r}; rename one"
+        ) from None
 
 
 def _named(value: dict[str, Any], rules: FeatureSettings) -> list[tuple[str, float]]:
@@ -135,8 +150,9 @@ def _named(value: dict[str, Any], rules: FeatureSettings) -> list[tuple[str, flo
     return pairs
 
 
-def _listed(value: list[Any]) -> list[tuple[str, float]]:
+def _listed(value: list[Any], columns: Columns | None) -> list[tuple[str, float]]:
     if {*map(type, value)} <= {str}:
+        value = value if columns is None else [token for token in value if columns.takes((token,))]
         if BIAS in value:
             raise BadRecord("bad-features", f"token {BIAS!r} is reserved; rename the token")
         counts = dict.fromkeys(value, 1.0)
@@ -145,6 +161,8 @@ def _listed(value: list[Any]) -> list[tuple[str, float]]:
         return list(counts.items())
     pairs = []
     for index, x in enumerate(value):
+        if columns is not None and not columns.takes((str(index),)):
+            continue
         if type(x) is not float and type(x) is not int:
             raise BadRecord(
                 "bad-features",

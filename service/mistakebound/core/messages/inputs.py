@@ -11,11 +11,12 @@ import msgspec
 from msgspec import UNSET, Raw
 
 from mistakebound.core.faults import BadRecord
+from mistakebound.core.messages.columns import columns_of
 from mistakebound.core.messages.crossing import tenant_of
 from mistakebound.core.messages.labels import Carried
 from mistakebound.core.messages.schema import Example, Label, encode
 from mistakebound.core.records import NAME_NOT_UTF8, Headers, Record
-from mistakebound.settings import LabelSettings, LabelValue, MessageSettings
+from mistakebound.settings import FeatureSettings, LabelSettings, LabelValue, MessageSettings
 
 ID_BYTES = 128
 SHORT_ID = ID_BYTES // 4
@@ -34,10 +35,15 @@ _any = msgspec.json.Decoder().decode
 class InputReader:
     """Reads examples and labels as the settings spell them."""
 
-    def __init__(self, messages: MessageSettings, labels: LabelSettings, cross: str | None = None) -> None:
-        """`cross`: where the tenant is, as `features.cross` says."""
+    def __init__(
+        self, messages: MessageSettings, labels: LabelSettings, features: FeatureSettings | None = None
+    ) -> None:
+        """`features`: where the tenant is, and which features are read; by default all, without tenants."""
+        features = features or FeatureSettings()
         self._pointers = None if messages == MessageSettings() else messages
-        self._cross = cross
+        self._cross = features.cross
+        self.columns = columns_of(features)
+        """None where every feature is read."""
         self.classes: tuple[LabelValue, ...] = declared(labels)
         """As declared; of two the first is the positive one. Empty where any text is a class."""
         self._values: dict[tuple[type, Any], LabelValue] = {
@@ -68,6 +74,8 @@ class InputReader:
                 tenant = tenant_of(resolve(whole, self._cross))
         if not raw or raw == b"null":
             raise BadRecord("missing-features", "no features in the example; see messages.features")
+        if self.columns is not None:
+            raw = self.columns.kept(raw)
         if type(found_id) is str and 0 < len(found_id) <= SHORT_ID:
             return found_id, raw, tenant
         return _id(found_id, record), raw, tenant
@@ -99,7 +107,8 @@ class InputReader:
         label = self._declared(found, "label", "unknown-label")
         if features is UNSET or prediction is UNSET:  # one without the other is of no use
             return record_id, label, None
-        return record_id, label, self._carried(bytes(features), prediction, tenant)
+        raw = bytes(features) if self.columns is None else self.columns.kept(bytes(features))
+        return record_id, label, self._carried(raw, prediction, tenant)
 
     def _carried(self, features: bytes, prediction: Any, tenant: Any) -> Carried | None:
         """Null counts as absent, except a null prediction where classes are open: it was published as null."""

@@ -38,7 +38,7 @@ class Model:
 
     def __init__(self, settings: Settings, partitions: int, epoch: int = 1) -> None:
         self.settings = settings
-        self.reader = InputReader(settings.messages, settings.labels, settings.features.cross)
+        self.reader = InputReader(settings.messages, settings.labels, settings.features)
         self.classes = self.reader.classes
         self.kind = kind_of(settings)
         self.learner: Learner = self.kind.make(settings.learner, partitions)

@@ -147,7 +147,11 @@ def as_stream(
     messages = settings.messages
     tenant = tenants_own_place(settings)
     label = _members(messages.id, messages.label)
-    example = _members(messages.id, messages.features, *(() if tenant is None else (tenant,)))
+    example = (
+        _members(messages.id, messages.features, *(() if tenant is None else (tenant,)))
+        if messages.features
+        else _features_alone
+    )
 
     def record(topic: Topic, partition: int, key: bytes, value: bytes) -> Record:
         return Record(topic, partition, next(offsets[topic, partition]), next(times), key, value)
@@ -172,6 +176,11 @@ def tenants_own_place(settings: Settings) -> str | None:
     """Where an example has its tenant beside its features; None where it has none, or one of the features is it."""
     cross, within = settings.features.cross, settings.messages.features
     return None if cross is None or cross.startswith(within + "/") else cross
+
+
+def _features_alone(record_id: str, features: Any) -> bytes:  # noqa: ARG001 - the record's key is the id
+    """An example that is nothing but its features."""
+    return encode(features)
 
 
 def _members(*pointers: str) -> Callable[..., bytes]:

@@ -20,12 +20,22 @@ def first_commands(settings: Settings) -> tuple[str, ...]:
         return ()
     at, classes = settings.messages, declared(settings.labels)
     label = classes[0] if classes else "a"
-    name = next(iter(variables_of(settings.learner) or ()), "a")
-    features = {name: 1 if kind_of(settings).boolean else 1.5}
+    example: dict[str, Any] = {at.id: ID, **_features(settings)}
+    if settings.features.cross is not None:
+        example[settings.features.cross] = "a tenant"
     return (
-        _send("examples", {at.id: ID, at.features: features}, settings),
+        _send("examples", example, settings),
         _send("labels", {at.id: ID, at.label: label}, settings),
     )
+
+
+def _features(settings: Settings) -> dict[str, Any]:
+    """By pointer: one feature that the settings read."""
+    at, value = settings.messages.features, 1 if kind_of(settings).boolean else 1.5
+    if settings.features.include is not None:
+        first = settings.features.include[0].replace("*", "a")
+        return {at + (first if first.startswith("/") else "/" + first.replace("~", "~0")): value}
+    return {at: {next(iter(variables_of(settings.learner) or ()), "a"): value}}
 
 
 def _send(topic: Stream, values: dict[str, Any], settings: Settings) -> str:
@@ -42,6 +52,9 @@ def _at(values: dict[str, Any]) -> dict[str, Any]:
     """A document that holds each value where its JSON pointer says; what another pointer leads through comes first."""
     document: dict[str, Any] = {}
     for pointer, value in sorted(values.items(), key=lambda item: item[0].count("/")):
+        if not pointer:  # the whole message
+            document |= value
+            continue
         *outer, last = (part.replace("~1", "/").replace("~0", "~") for part in pointer.split("/")[1:])
         table = document
         for part in outer:
