@@ -54,6 +54,7 @@ INITIAL: Literal["initial"] = "initial"
 LabelValue = bool | int | str
 OF_EPOCH = ("learner", "features", "labels", "predictions")
 """The sections that are fixed with an epoch."""
+Cost = Annotated[float, Field(ge=0, le=1e12)]
 
 
 class Section(BaseModel):
@@ -160,6 +161,11 @@ class LearnerSettings(Section):
         description="`rescore`: update if the current model errs when the label comes; `issued`: if the published prediction did",
     )
 
+    cost_sensitive: bool | None = Field(
+        None,
+        description="perceptron and averaged-perceptron: an update adds the cost of its mistake times y*x, as labels.costs says; the costs are then part of the epoch",
+    )
+
     @model_validator(mode="after")
     def _default_threshold(self) -> Self:
         """Winnow's, where none is given. An epoch that was begun before there was one holds null, which is 0."""
@@ -220,6 +226,10 @@ class LabelSettings(Section):
     )
     max_classes: Annotated[int, Field(ge=1, le=1_000)] = Field(
         1_000, description="open classes: how many at most, per partition"
+    )
+    costs: dict[str, Cost | dict[str, Cost]] | None = Field(
+        None,
+        description="what mistakes cost: of two classes `{false_positive = 1, false_negative = 25}`, of more a table for each true class, such as `{cat = {dog = 5}}`; 1 where nothing is said; counted, and learned from only with `learner.cost_sensitive`",
     )
     max_delay: Duration | None = Field(
         None, description="how long an example waits for its label; required for `run`"
@@ -331,9 +341,12 @@ class Settings(Section):
     def of_epoch(self) -> Mapping[str, Any]:
         """What an epoch fixes: every setting of these sections, as JSON values.
 
-        `predictions` is left out where it asks for nothing: earlier versions did not have it.
+        `predictions` is left out where it asks for nothing: earlier versions did not have it. Costs count only where they are
+        learned from: else they are applied as they are set now.
         """
         whole = self.model_dump(mode="json", include=set(OF_EPOCH))
         if not self.predictions.probability:
             del whole["predictions"]
+        if not self.learner.cost_sensitive:
+            whole["labels"]["costs"] = None
         return whole

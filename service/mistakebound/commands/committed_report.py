@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple, TypeVar
 
+from mistakebound.core.messages.costs import Costs, costs_of
 from mistakebound.core.messages.inputs import declared
 from mistakebound.core.messages.schema import Epoch, Outcomes, Update, read_outcomes, read_update
 from mistakebound.core.messages.tallies import Tallies, Tally, zero
@@ -19,7 +20,7 @@ from mistakebound.core.theorems.asked import expected_mistakes
 from mistakebound.core.theorems.changes import proved_changes
 from mistakebound.core.theorems.claims import certificate, claims
 from mistakebound.log.newest import newest_record
-from mistakebound.log.protocol import Log
+from mistakebound.log.protocol import Log, Refused
 from mistakebound.settings import LabelSettings, LearnerSettings, Section, Settings
 from mistakebound.worker.epochs.epochs import newest_epochs
 from mistakebound.worker.takeover import catch_up, fold_updates
@@ -102,10 +103,10 @@ def report_of(log: Log, cut: Cut, settings: Settings, *, fold: bool) -> Report:
     """The same for a cut. Its epoch says which learner it was; where `fold`, `settings` must agree with that."""
     learner = settings.learner if cut.epoch is None else _section(LearnerSettings, cut.epoch, "learner")
     labels = settings.labels if cut.epoch is None else _section(LabelSettings, cut.epoch, "labels")
-    classes = declared(labels)
+    classes, costs = declared(labels), _costs(labels, settings.labels)
     if not fold:
         model = ModelSummary(cut.number, tuple(cut.updates()), window=learner.window)
-        return report(_counts(cut), learner.kind, model, classes=classes)
+        return report(_counts(cut), learner.kind, model, classes=classes, costs=costs)
     folded, cut = fold_cut(log, cut, settings)
     counted = [of for of in cut.of_epoch() if of is not None]
     found = folded.model
@@ -120,7 +121,17 @@ def report_of(log: Log, cut: Cut, settings: Settings, *, fold: bool) -> Report:
         expected=expected,
         proved=proved_changes(found),
         classes=found.classes,
+        costs=costs,
     )
+
+
+def _costs(of_epoch: LabelSettings, now: LabelSettings) -> Costs | None:
+    """What mistakes cost: as the epoch says, where it learns from that, else as it is set now."""
+    given = now.costs if of_epoch.costs is None else of_epoch.costs
+    try:
+        return costs_of(of_epoch.model_copy(update={"costs": given}))
+    except ValueError as error:
+        raise Refused(f"labels.costs does not fit the classes of the epoch: {error}") from None
 
 
 def _section(kind: type[S], epoch: Epoch, name: str) -> S:

@@ -85,6 +85,8 @@ def _render_confusion(found: ConfusionReport) -> Iterator[tuple[str, str]]:
     yield "measures", f"{text} ({whose}); balanced accuracy {render_rate(measures.balanced_accuracy)}"
     against = f"{render_rate(measures.kappa_m)} against always majority, {render_rate(measures.kappa_t)} against the label before"
     yield "kappa", f"{render_rate(measures.kappa)}; {against}"
+    if of.cost is not None:
+        yield "cost", f"{of.cost:.10g} of these mistakes; always majority {found.majority.cost:.10g}"
     if of.largest:
         pairs = (
             f"{_name(one.actual)} as {_name(one.predicted)} {_times(one)}"

@@ -33,7 +33,8 @@ _MISSING_DELAY = Problem(
 
 def inconsistencies(settings: Settings) -> Iterator[Problem]:
     """Every problem that is more than a value of the wrong type; where values came from is not known here."""
-    yield from _labels(settings.labels)
+    of_labels = list(_labels(settings.labels))
+    yield from of_labels or _costs(settings.labels)
     yield from _cross(settings)
     yield from _columns(settings)
     yield from _learner(settings, settings.log.partitions)
@@ -110,6 +111,15 @@ def _columns(settings: Settings) -> Iterator[Problem]:
         yield Problem(
             "features.exclude", wrong, "Leave it out of one of the two", list(features.exclude or ())
         )
+
+
+def _costs(labels: LabelSettings) -> Iterator[Problem]:
+    from mistakebound.core.messages.costs import costs_of
+
+    try:
+        costs_of(labels)
+    except ValueError as error:
+        yield Problem("labels.costs", str(error), "See deploy/evaluation.md, or leave it out", labels.costs)
 
 
 def cautions(settings: Settings) -> list[Problem]:

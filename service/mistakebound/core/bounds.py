@@ -127,6 +127,18 @@ def missing_updates(growth: float, radius: float, gamma: float, missing: int) ->
     return (growth + sqrt(growth**2 + 8 * gamma**2 * radius**2 * missing)) / (2 * gamma**2)
 
 
+def cost_sensitive(bound: float, cheapest: float, dearest: float) -> float:
+    """U <= (c_max/c_min) B for perceptrons whose update adds c y x, c the cost of the mistake; B is their bound without.
+
+    An update at y theta.x <= 0 adds at most c^2 R^2 to ||theta||^2, and at least c gamma to u.theta. With C the sum of
+    the updates' costs: gamma^2 C^2 <= R^2 sum c^2 <= R^2 c_max C, so C <= c_max (R/gamma)^2 = c_max B, and C >= c_min U.
+    So mistakes of cost c are at most (c_max/c) B: of the dearest, as many as without costs. Each update that a deciding
+    model lacked adds at most 2 c_max^2 R^2 more: with V = C/c_max, V^2 gamma^2 <= V R^2 + 2 R^2 S as in `missing_updates`.
+    For many classes R^2 is doubled, here as there.
+    """
+    return bound * dearest / cheapest
+
+
 def missing_sets(bound: float, missing: int) -> float:
     """U <= m + S for them, S as in `missing_updates`: an update decided by a model that lacked nothing makes
     the progress that m counts, the others are at most S, and no update ever undoes progress."""

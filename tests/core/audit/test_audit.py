@@ -664,6 +664,18 @@ def _without_later_counts(value: Any) -> None:
         del tally["labels"]["applied_late"]
 
 
+def test_another_cost_learned_is_found() -> None:
+    """The amount of an update is the cost of its mistake."""
+    made = Made(CASES["averaged perceptron, costs"])
+    assert made.log.audit().first == []
+    amounts = {value["amount"] for value in made.log.values("updates", 0)[1:]}
+    assert amounts == {0.3, 25.0}
+    made.log.rewrite("updates", 0, 3, lambda value: value.update(amount=25.3 - value["amount"]))
+    found = made.log.audit()
+    assert found.first[0].check == "updates"
+    assert "amount is " in found.first[0].text
+
+
 # --- workers that do wrong consistently ---------------------------------------------------------------------
 
 

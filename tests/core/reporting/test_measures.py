@@ -12,9 +12,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mistakebound.core.messages.confusion import Confusion
+from mistakebound.core.messages.costs import costs_of
 from mistakebound.core.messages.tallies import Tally, zero
 from mistakebound.core.reporting.measures import ConfusionReport, Measures, confusion_report
 from mistakebound.core.step.confusions import Judged, add, counted
+from mistakebound.settings import LabelSettings
 
 SHARES = ("precision", "recall", "f1", "specificity", "balanced_accuracy", "kappa")
 
@@ -134,6 +136,16 @@ def test_of_nothing_every_measure_is_unknown(classes: Sequence[Any]) -> None:
 
 def vars_of(measures: Measures) -> list[float | None]:
     return [getattr(measures, name) for name in measures.__slots__]
+
+
+def test_costs_are_those_of_the_mistakes_and_of_the_majoritys() -> None:
+    """Of all partitions together; without costs there is none to tell."""
+    judged: list[Judged] = [("a", "b", "a", True)] * 3 + [("b", "a", "a", True)] * 2
+    costs = costs_of(LabelSettings(classes=("a", "b"), costs={"false_positive": 0.1, "false_negative": 10}))
+    tallies = [tally(judged), tally(judged[:1])]
+    found = confusion_report(tallies, ("a", "b"), costs=costs)
+    assert (found.model.cost, found.majority.cost) == (40.2, 0.2)
+    assert confusion_report(tallies, ("a", "b")).model.cost is None
 
 
 def test_what_an_earlier_version_judged_is_unknown_and_not_0() -> None:

@@ -132,6 +132,7 @@ def _case(
 
 THREE = {"classes": ["bee", "ape", "cat"]}
 OPEN = {"classes": "open"}
+COSTLY = {"costs": {"false_positive": 0.3, "false_negative": 25}}
 CONCEPTS = {"features": BOOLEAN, "variables": VARIABLES}
 
 _CHOSEN: Mapping[str, Case] = {
@@ -145,6 +146,14 @@ _CHOSEN: Mapping[str, Case] = {
     "perceptron, tenants": _case("perceptron", features={"cross": "/tenant", "cross_shared": True}),
     "averaged perceptron, tenants": _case("averaged-perceptron", features={"cross": "/tenant", **UNIT}),
     "perceptron, columns": _case("perceptron", features={"include": ["a", "/b", "c"], "exclude": ["c*"]}),
+    "perceptron, costs": _case("perceptron", labels=COSTLY, cost_sensitive=True),
+    "averaged perceptron, costs": _case("averaged-perceptron", labels=COSTLY, cost_sensitive=True, window=9),
+    "averaged perceptron, three classes, costs": _case(
+        "averaged-perceptron",
+        _best,
+        labels={**THREE, "costs": {"ape": {"bee": 2.5, "cat": 0.1}, "cat": {"ape": 7}}},
+        cost_sensitive=True,
+    ),
     "perceptron, window": _case("perceptron", window=3),
     "perceptron, open classes, window": _case("perceptron", _best, labels=OPEN, window=2),
     "averaged perceptron, window": _case("averaged-perceptron", window=2),
@@ -213,7 +222,13 @@ MORE = (
 """Forms whose state has another shape."""
 
 
-QUICK = (*FORMS.values(), "perceptron, open classes", "perceptron, tenants", "perceptron, columns")
+QUICK = (
+    *FORMS.values(),
+    "perceptron, open classes",
+    "perceptron, tenants",
+    "perceptron, columns",
+    "averaged perceptron, costs",
+)
 
 
 def parameters(names: Iterable[str]) -> list[Any]:

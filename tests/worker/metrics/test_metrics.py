@@ -74,6 +74,7 @@ TYPES = {
     "partition_squared_error": "gauge",
     "partition_compared": "gauge",
     "partition_compared_mistakes": "gauge",
+    "partition_cost": "gauge",
     "partition_confusion": "gauge",
     "partition_majority_confusion": "gauge",
     "partition_class_labelled": "gauge",
@@ -145,6 +146,7 @@ TOTALS = PartitionTotals(
         labelled={"true": 4, "false": 8},
         predicted={"true": 0, "false": 12},
         correct={"true": 0, "false": 8},
+        costs={"model": 100.0, "majority": 101.5},
     ),
 )
 
@@ -317,6 +319,7 @@ def test_confusions_are_gauges_by_partition_of_what_came() -> None:
     assert seen["partition_class_labelled", ("false", "3")] == 8
     assert seen["partition_compared", ("3",)] == 12
     assert seen["partition_compared_mistakes", ("label_before", "3")] == 6
+    assert seen["partition_cost", ("majority", "3")] == 101.5
 
 
 @pytest.mark.parametrize("classes", [[], [f"c{number}" for number in range(21)]])
@@ -412,7 +415,7 @@ def test_a_revoked_partition_leaves_no_series() -> None:
         for name, labels in samples(metrics)
         if name.startswith("partition_") or name == "pending_oldest_timestamp_seconds"
     }
-    assert len(durable) == 15
+    assert len(durable) == 16
     assert {labels for labels in durable.values() if len(labels) == 1} == {("1",)}
     assert all("1" in labels for labels in durable.values())
     lags = {labels for name, labels in samples(metrics) if name == "consumer_lag_records"}

@@ -20,7 +20,7 @@ def worker_page() -> dict[str, set[str]]:
     judged = {("true", "false"): 1}
     counted = ConfusionTotals(
         mistakes={"model": 1}, pairs=judged, majority_pairs=judged, labelled={"true": 1},
-        predicted={"false": 1}, correct={"true": 0},
+        predicted={"false": 1}, correct={"true": 0}, costs={"model": 1.0},
     )  # fmt: skip
     metrics.observe(committed(totals={1: replace(NOTHING, confusion=counted)}))
     metrics.observe(waiting({0: 1}))

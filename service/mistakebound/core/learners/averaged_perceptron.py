@@ -85,8 +85,8 @@ class AveragedPerceptron:
     def fold(
         self, partition: int, x: Features, positive: bool, clock: int, predicted: Any, amount: float = 1.0
     ) -> None:
-        """theta += y*x, kappa += g*y*x with g = `clock`."""
-        sign = 1.0 if positive else -1.0
+        """theta += amount*y*x, kappa += g*amount*y*x with g = `clock`."""
+        sign = amount if positive else -amount
         if self.window is not None:
             oldest = self.window.advance(partition)
             if oldest:
@@ -121,7 +121,7 @@ KIND = Kind(
     bounds="updates",
     shows="averaged weights, summed over the labels as scores are",
     scores_with=AveragedPerceptron.averages,
-    parameters=("learning_rate", "tie", "gamma", "window"),
+    parameters=("learning_rate", "tie", "gamma", "window", "cost_sensitive"),
     no_issued=AVERAGES,
     no_ask=GROWS,
     no_probability=None,

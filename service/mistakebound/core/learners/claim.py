@@ -21,6 +21,8 @@ class Run:
     missing: int
     """Sum over the updates of how many came before it and were not in the model that decided it."""
     learner: Any
+    costs: tuple[float, float] | None = None
+    """The least and the most of a mistake, where they are learned from."""
 
 
 class Claim(NamedTuple):
@@ -46,7 +48,12 @@ def perceptrons(theorem: str, run: Run, radius: float, growth: float | None = No
     if gamma is None:
         return None
     most = bounds.missing_updates(radius**2 if growth is None else growth, radius, gamma, run.missing)
-    return Claim(theorem, most, f"R = {radius:.4g}, gamma = {gamma:.4g}{lacked(run)}")
+    numbers = f"R = {radius:.4g}, gamma = {gamma:.4g}{lacked(run)}"
+    if run.costs is None:
+        return Claim(theorem, most, numbers)
+    cheapest, dearest = run.costs
+    most = bounds.cost_sensitive(most, cheapest, dearest)
+    return Claim(f"{theorem}, with costs", most, f"{numbers}, costs {cheapest:g} to {dearest:g}")
 
 
 def lacked(run: Run) -> str:

@@ -74,13 +74,13 @@ class MulticlassPerceptron:
     def fold(
         self, partition: int, x: Features, label: LabelValue, clock: int, predicted: Any, amount: float = 1.0
     ) -> None:
-        """theta_label += x, theta_predicted -= x; kappa likewise, times `clock`."""
+        """theta_label += amount*x, theta_predicted -= amount*x; kappa likewise, times `clock`."""
         if self.window is not None:
             oldest = self.window.advance(partition)
             if oldest:
                 for theta in self._all():
                     theta.leave_out(partition, oldest)
-        for one, sign in ((label, 1.0), (predicted, -1.0)):
+        for one, sign in ((label, amount), (predicted, -amount)):
             if one is not None:
                 self._meet(one)
                 self._theta[one].add(partition, x, sign)
@@ -204,7 +204,7 @@ def many_classes(name: str, averaged: bool, classes: Sequence[LabelValue]) -> Ki
         bound="2 (R/gamma)^2",
         shows="averaged weights, summed over the labels as scores are" if averaged else "weights",
         scores_with=MulticlassPerceptron.averages if averaged else None,
-        parameters=("learning_rate", "tie", "gamma", "window"),
+        parameters=("learning_rate", "tie", "gamma", "window", "cost_sensitive"),
         no_issued=AVERAGES if averaged else None,
         claim=_claim,
         undeclared=undeclared_margin,

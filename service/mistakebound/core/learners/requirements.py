@@ -6,6 +6,7 @@ from mistakebound.core import learners
 from mistakebound.core.faults import BadRecord
 from mistakebound.core.learners.concepts import variables_of
 from mistakebound.core.learners.kind import Kind, Unmet
+from mistakebound.core.messages.costs import costs_of
 from mistakebound.core.messages.features import Features
 from mistakebound.core.messages.inputs import declared
 from mistakebound.settings import Settings
@@ -33,6 +34,8 @@ def unmet(settings: Settings, partitions: int | None = None) -> Iterator[Unmet]:
     if learner.delay_policy == "issued" and kind.no_issued is not None:
         yield Unmet("learner.delay_policy", f"{kind.name} {kind.no_issued.why}", kind.no_issued.remedy)
     yield from _by_score(settings, kind)
+    if learner.cost_sensitive:
+        yield from _cost_sensitive(settings, kind)
     if len(declared(settings.labels)) != 2 and kind.many is None:
         yield Unmet("labels.classes", f"{kind.name} knows two classes", "Declare two, or take a perceptron")
     if partitions is not None and partitions > 1 and kind.one_partition is not None:
@@ -50,6 +53,26 @@ def _by_score(settings: Settings, kind: Kind) -> Iterator[Unmet]:
             yield Unmet(key, "it goes by the one score of two classes", "Declare two, or leave it out")
         elif is_wanted and refusal is not None:
             yield Unmet(key, f"{kind.name} {refusal.why}", refusal.remedy)
+
+
+def _cost_sensitive(settings: Settings, kind: Kind) -> Iterator[Unmet]:
+    key, leave = "learner.cost_sensitive", "Leave it out: costs are counted all the same"
+    if key.partition(".")[2] not in kind.parameters:
+        yield Unmet(key, f"{kind.name} does not learn from costs", f"{leave}; or take a perceptron")
+    try:
+        costs = costs_of(settings.labels)
+    except ValueError:
+        return  # named by whoever checks labels.costs
+    if costs is None:
+        yield Unmet(key, "there are no costs to learn from", "Set labels.costs")
+    elif costs.least == 0:
+        wrong = "a mistake that costs nothing would teach nothing"
+        yield Unmet("labels.costs", wrong, "Give each a cost above 0")
+    if settings.learner.delay_policy == "issued":
+        wrong = "an update's cost is that of the present model's mistake"
+        yield Unmet("learner.delay_policy", wrong, 'Set it to "rescore"')
+    if settings.labels.ask is not None:
+        yield Unmet("labels.ask", "its expected mistakes are bounded for updates of one size", "Leave it out")
 
 
 def _of_features(kind: Kind, settings: Settings) -> Iterator[Unmet]:

@@ -18,6 +18,7 @@ from mistakebound.core.learners.requirements import accepted
 from mistakebound.core.ledger.entries import Shared
 from mistakebound.core.linear.window import Window
 from mistakebound.core.messages import features
+from mistakebound.core.messages.costs import costs_of
 from mistakebound.core.messages.features import Features
 from mistakebound.core.messages.inputs import ID_BYTES, InputReader
 from mistakebound.core.messages.schema import FORMAT, Epoch, InputTopic, Update, Version, encode
@@ -67,6 +68,8 @@ class Model:
         """The least version that holds every update which any of these models had folded."""
         self.recent = Mistakes(partitions, WINDOW)
         """The newest updates of each partition, where two classes are declared: the certificate's window."""
+        self.costs = costs_of(settings.labels) if settings.learner.cost_sensitive else None
+        """Of mistakes, where they are learned from."""
         self.changes = changes_of(settings, self.kind, partitions)
         """Proved changes; None where none can be proved."""
         self._journal: Journal[Scalars] = Journal()
@@ -144,8 +147,9 @@ class Model:
 
     def decide(self, x: Features, label: LabelValue) -> tuple[float, LabelValue | None]:
         """(how much of y*x must be added on this label, 0 for nothing; the class the current hypothesis predicts)."""
-        amount, predicted = self.learner.decide(x, self._learned(label))
-        return amount, self._declared(predicted)
+        amount, said = self.learner.decide(x, self._learned(label))
+        predicted = self._declared(said)
+        return self._at_cost(amount, label, predicted), predicted
 
     def judge(self, x: Features, label: LabelValue) -> tuple[float, LabelValue | None, LabelValue | None]:
         """What `decide` gives, and the class that would be published now."""
@@ -154,7 +158,17 @@ class Model:
             return amount, predicted, predicted
         averaging = cast(Averaging, self.learner)
         amount, predicted, published = averaging.judge(x, self._learned(label), sum(self.clock))
-        return amount, self._declared(predicted), self._declared(published)
+        said = self._declared(predicted)
+        return self._at_cost(amount, label, said), said, self._declared(published)
+
+    def _at_cost(self, amount: float, label: LabelValue, predicted: LabelValue | None) -> float:
+        """Of a cost-sensitive learner, an update's amount is the cost of its mistake. At a score of 0 there may be none
+        yet: then of taking the label's class for the other one."""
+        if self.costs is None or not amount:
+            return amount
+        if self._binary:
+            predicted = self.classes[label == self.classes[0]]
+        return self.costs.of(label, predicted)
 
     def _learned(self, label: LabelValue | None) -> LabelValue | None:
         """A class as the learner knows it: with two classes, whether it is the positive one."""

@@ -215,4 +215,5 @@ def report_of(state: State, rejected: tuple[Rejected, ...] = ()) -> Report:
         for one in ledgers
     ]
     margin, proved = certificate(model), proved_changes(model)
-    return report(counts, kind, summary(model), bounds, margin, rejected, expected, model.classes, proved)
+    of_model = summary(model), bounds, margin
+    return report(counts, kind, *of_model, rejected, expected, model.classes, proved, state.costs)

@@ -11,6 +11,7 @@ from math import fsum
 from msgspec import UNSET
 
 from mistakebound.core.messages.confusion import MOST_HELD, MOST_TABLED, Confusion, Pairs, totals_by_class
+from mistakebound.core.messages.costs import Costs
 from mistakebound.core.messages.labels import spelled
 from mistakebound.core.messages.tallies import Tally
 from mistakebound.settings import LabelValue
@@ -71,6 +72,8 @@ class RuleReport:
     largest: tuple[Confused, ...]
     """The confusions that came most often."""
     measures: Measures
+    cost: float | None = None
+    """Of the mistakes, where `labels.costs` says what they cost."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +101,10 @@ class ConfusionReport:
 
 
 def confusion_report(
-    tallies: Iterable[Tally], classes: Sequence[LabelValue], judged: int | None = None
+    tallies: Iterable[Tally],
+    classes: Sequence[LabelValue],
+    judged: int | None = None,
+    costs: Costs | None = None,
 ) -> ConfusionReport:
     """The tallies' confusions added up. `classes` as declared; `judged`: how many there were in all, counted so or not."""
     found = [tally.confusion for tally in tallies if tally.confusion is not UNSET]
@@ -111,7 +117,7 @@ def confusion_report(
 
     def told(rule: _Sum) -> RuleReport:
         measures = rule.measures(positive, majority.mistakes, last)
-        return RuleReport(rule.mistakes, rule.table(), rule.largest(), measures)
+        return RuleReport(rule.mistakes, rule.table(), rule.largest(), measures, rule.cost(costs))
 
     at_label = sum(one.mistakes_at_label for one in found)
     return ConfusionReport(
@@ -186,6 +192,12 @@ class _Sum:
                     if pair[0] in confusion.classes and pair[1] in confusion.classes:
                         found[pair] = found[pair][0], found[pair][1] + rarest
         return found
+
+    def cost(self, costs: Costs | None) -> float | None:
+        """Exact: with costs there are at most 20 declared classes. None where an older epoch had too many more."""
+        if costs is None or not all(confusion.tabled for confusion, _ in self._parts):
+            return None
+        return costs.total((*pair, count) for pair, (count, _) in self._cells().items())
 
     def by_class(self) -> dict[str | None, OfClass]:
         return {name: self._of(name) for name in self._names}

@@ -9,6 +9,7 @@ import msgspec
 from msgspec import UNSET
 
 from mistakebound.core.messages.asking import MILLION
+from mistakebound.core.messages.costs import Costs
 from mistakebound.core.messages.tallies import EXAMPLE_OUTCOMES, LABEL_OUTCOMES, Tallies, Tally
 from mistakebound.core.messages.tenants import TenantCounts, by_tenant
 from mistakebound.core.model.model import Model
@@ -214,8 +215,9 @@ def report(
     expected: ExpectedMistakes | None = None,
     classes: Sequence[LabelValue] = (),
     proved: ProvedChanges | None = None,
+    costs: Costs | None = None,
 ) -> Report:
-    """The partitions added up; `classes` as declared, empty where they are open."""
+    """The partitions added up; `classes` as declared, empty where they are open; `costs` of mistakes."""
     counted = list(partitions)
     of_epoch = [one.of_epoch for one in counted if one.of_epoch is not None]
     labelled = sum(one.life.judged for one in counted)
@@ -241,8 +243,8 @@ def report(
         worse_than_majority=labelled >= FEWEST_TO_COMPARE and mistakes > majority,
         rejected=rejected,
         asked=_asked(counted, expected),
-        confusion=confusion_report([one.life for one in counted], classes, labelled),
-        confusion_of_epoch=confusion_report(of_epoch, classes),
+        confusion=confusion_report([one.life for one in counted], classes, labelled, costs),
+        confusion_of_epoch=confusion_report(of_epoch, classes, costs=costs),
         proved_changes=proved,
         tenants=by_tenant([one.tallies for one in counted if one.tallies is not None]),
         probabilities=probabilities(one.life for one in counted),

@@ -17,6 +17,7 @@ from mistakebound.core.messages.confusion import (
     Pairs,
     totals_by_class,
 )
+from mistakebound.core.messages.costs import Costs
 from mistakebound.core.messages.schema import encode
 from mistakebound.core.step.facts import ConfusionTotals
 
@@ -58,7 +59,7 @@ def counted(confusion: Confusion, judged: Iterable[Judged]) -> Sequence[tuple[Ju
     return list(together.items())
 
 
-def totals_of(confusion: Confusion | UnsetType) -> ConfusionTotals:
+def totals_of(confusion: Confusion | UnsetType, costs: Costs | None) -> ConfusionTotals:
     """What is told of a partition's counts."""
     if confusion is UNSET:
         return ConfusionTotals()
@@ -67,6 +68,7 @@ def totals_of(confusion: Confusion | UnsetType) -> ConfusionTotals:
         totals_by_class(confusion, pairs) for pairs in (confusion.model, confusion.majority)
     )
     compared = sum(labelled)
+    pairs, majority_pairs = _cells(names, confusion.model), _cells(names, confusion.majority)
     return ConfusionTotals(
         compared=compared,
         mistakes={
@@ -75,8 +77,14 @@ def totals_of(confusion: Confusion | UnsetType) -> ConfusionTotals:
             "label_before": confusion.last_label_mistakes,
             "at_label": confusion.mistakes_at_label,
         },
-        pairs=_cells(names, confusion.model),
-        majority_pairs=_cells(names, confusion.majority),
+        pairs=pairs,
+        majority_pairs=majority_pairs,
+        costs={}
+        if costs is None or not confusion.tabled
+        else {
+            "model": costs.total((*pair, count) for pair, count in pairs.items()),
+            "majority": costs.total((*pair, count) for pair, count in majority_pairs.items()),
+        },
         labelled=dict(zip(names, labelled, strict=True)),
         predicted=dict(zip(names, predicted, strict=True)),
         correct=dict(zip(names, correct, strict=True)),

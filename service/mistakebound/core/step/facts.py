@@ -74,6 +74,8 @@ class ConfusionTotals:
     """By class, as the next two."""
     predicted: Mapping[str, int] = field(default_factory=dict)
     correct: Mapping[str, int] = field(default_factory=dict)
+    costs: Mapping[str, float] = field(default_factory=dict)
+    """Of the mistakes of `model` and `majority`; empty where nothing says what they cost."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from msgspec import UNSET
 
 from mistakebound.core.ledger.ledger import Ledger
+from mistakebound.core.messages.costs import Costs, costs_of
 from mistakebound.core.messages.tenants import by_tenant
 from mistakebound.core.model.model import Model
 from mistakebound.core.records import Topic
@@ -24,6 +25,11 @@ class State:
     model: Model
     ledgers: dict[int, Ledger]
     limits: SizeLimits = field(default_factory=SizeLimits)
+    costs: Costs | None = field(init=False)
+    """Of mistakes, as they are set now."""
+
+    def __post_init__(self) -> None:
+        self.costs = costs_of(self.settings.labels)
 
     def rollback(self, partitions: Collection[int]) -> None:
         """Take back the last step, which touched these partitions; called a second time, the one before it."""
@@ -59,6 +65,6 @@ class State:
             reliability=None if life.reliability is UNSET else life.reliability.copy(),
             asked=None if life.asked is UNSET else copy(life.asked),
             oldest_waiting_ms=None if oldest is None else oldest.at,
-            confusion=totals_of(life.confusion),
+            confusion=totals_of(life.confusion, self.costs),
             tenants=by_tenant((ledger.tallies,)) if ledger.tallies.tenants else (),
         )

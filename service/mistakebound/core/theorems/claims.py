@@ -45,7 +45,8 @@ def claims(model: Model, tallies: Iterable[Tally]) -> tuple[Bound, ...]:
     missing, settings = model.missing, model.settings.learner
     if model.based or missing is None or (model.window is not None and model.window.forgot):
         return ()
-    claim = model.kind.claim(Run(settings, model.classes, model.radius, missing, model.learner))
+    costs = None if model.costs is None else (model.costs.least, model.costs.most)
+    claim = model.kind.claim(Run(settings, model.classes, model.radius, missing, model.learner, costs))
     if claim is None or not isfinite(claim.most):
         return ()
     counted = list(tallies)
@@ -102,6 +103,8 @@ def certificate(model: Model) -> float | None:
         length = kind.own_norm(settings, model.learner)
     elif kind.norm is not None:
         length = kind.norm(settings, model.learner.theta())
+    if length is not None and model.costs is not None:
+        length /= model.costs.least  # each update adds at least that much of its margin to u.theta
     return _margin(length, updates)
 
 

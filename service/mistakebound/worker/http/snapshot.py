@@ -108,6 +108,7 @@ class Snapshots:
         now_s = self._taken_s = self._clock()
         ledgers = {} if state is None else state.ledgers
         learned, classes = self._learned, () if state is None else state.model.classes
+        costs = None if state is None else state.costs
         counts = [
             PartitionCounts(
                 ledger.tallies.life,
@@ -128,10 +129,11 @@ class Snapshots:
                 expected=learned.expected,
                 classes=classes,
                 proved=learned.proved_changes,
+                costs=costs,
             )
         else:
             version = (0, ()) if state is None else (state.model.epoch, tuple(state.model.updates))
-            found = report(counts, self._learner, ModelSummary(*version), classes=classes)
+            found = report(counts, self._learner, ModelSummary(*version), classes=classes, costs=costs)
         return Snapshot(
             found,
             None

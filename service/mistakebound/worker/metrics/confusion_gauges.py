@@ -23,7 +23,7 @@ class ConfusionGauges:
 
     def __init__(self, add: Registry, classes: Collection[str]) -> None:
         self._classes = classes
-        self._exported: dict[str, dict[Series, int]] = {}
+        self._exported: dict[str, dict[Series, float]] = {}
         """By partition."""
         self._compared = add.gauge(
             "partition_compared",
@@ -35,6 +35,12 @@ class ConfusionGauges:
             "partition_compared_mistakes",
             "Mistakes on these: of the model, of always the majority, of always the label before, "
             "and of the model as it was at each label.",
+            partition=(),
+            of=(),
+        )
+        self._costs = add.gauge(
+            "partition_cost",
+            "Cost of these mistakes as labels.costs says: of the model's, of always the majority's.",
             partition=(),
             of=(),
         )
@@ -56,8 +62,9 @@ class ConfusionGauges:
 
     def export(self, partition: str, totals: ConfusionTotals) -> None:
         """Show these; a series that did not change is left alone."""
-        found: dict[Series, int] = {(self._compared, (partition,)): totals.compared}
+        found: dict[Series, float] = {(self._compared, (partition,)): totals.compared}
         found |= {(self._mistakes, (partition, whose)): count for whose, count in totals.mistakes.items()}
+        found |= {(self._costs, (partition, whose)): cost for whose, cost in totals.costs.items()}
         if self._classes:
             self._add(found, partition, self._pairs, totals.pairs)
             self._add(found, partition, self._majority_pairs, totals.majority_pairs)
@@ -74,7 +81,7 @@ class ConfusionGauges:
 
     def _add(
         self,
-        found: dict[Series, int],
+        found: dict[Series, float],
         partition: str,
         gauge: Gauge,
         counts: Mapping[Any, int],

@@ -51,6 +51,9 @@ export function showClasses(status, worker) {
   const unknown = confusion.unknown
     ? ` ${count(confusion.unknown)} more were judged by an earlier version, which did not count so: they are in none of these numbers.`
     : "";
+  const { cost } = confusion.model;
+  say("cost-note", cost === null ? ""
+    : `These mistakes cost ${number(cost)}; those of always the majority ${number(confusion.majority.cost)}.`);
   const delay = confusion.mistakes_by_delay;
   say("delay-note", confusion.judged
     ? `As the model was when each label came, before it learned from it, it would have made ${count(confusion.mistakes_at_label)} mistakes: `
