@@ -20,6 +20,7 @@ from mistakebound.worker.epochs.reset import execute, planned
 from tests.commands.support.command_line import ok, run
 from tests.commands.support.epochs import PATIENCE_S, everything, flags, read_updates, work_on
 from tests.faults.support.recount import digest
+from tests.log.support.place import forget_in_file
 from tests.worker.support.faulty import FaultyLog
 from tests.worker.support.working import Run, altered, example, label, only_takes_over, opened, stream
 
@@ -411,6 +412,33 @@ def test_a_worker_that_comes_back_in_between_is_shut_out_again(settings: Setting
         faulty = FaultyLog(log, {("commit", 0): "fenced", ("commit", 1): "failed"})
         reset(faulty, settings)
         assert "fenced" in faulty.happened
+        assert [each.epoch for each in read_updates(log) if isinstance(each, Epoch)] == [1, 2]
+
+
+def test_nothing_follows_updates_of_which_the_first_are_gone(settings: Settings, tmp_path: Path) -> None:
+    """No worker could fold a new epoch from what is left, whatever it starts from."""
+    file = tmp_path / "log.db"
+    settings = altered(settings, log={"url": f"sqlite:{file}", "prefix": settings.log.prefix})
+    with opened(settings) as log:
+        work_on(log, settings)
+        forget_in_file(file)(settings.topic_name("updates"), 0, 2)
+        with pytest.raises(Refused, match="updates-0 starts at offset 2: its first updates were deleted"):
+            planned(log, settings, None)
+
+
+def test_an_epoch_is_begun_by_the_groups_only_member(settings: Settings) -> None:
+    """While others have partitions it waits, and then it gives up: their work could not be shut out."""
+    with opened(settings, 2) as log:
+        work_on(log, settings)
+        plan = planned(log, settings, None)
+        assert plan is not None
+        shared: Any = FaultyLog(log, {("poll", 0): "shrink"})
+        with pytest.raises(Refused, match="only 1 of 2 partitions were given to this command within 0 s"):
+            execute(shared, settings, plan, 0.0)
+        assert [each.epoch for each in read_updates(log) if isinstance(each, Epoch)] == [1]
+
+        execute(FaultyLog(log, {("poll", 0): "shrink"}), settings, plan, PATIENCE_S)  # type: ignore[arg-type]
+
         assert [each.epoch for each in read_updates(log) if isinstance(each, Epoch)] == [1, 2]
 
 

@@ -76,6 +76,16 @@ def test_other_inputs_under_the_same_prefix_are_refused_by_name(
         assert len(Recount(log, other).predicted) == EXAMPLES, "nothing was written"
 
 
+def test_other_inputs_are_the_reason_whatever_else_differs(settings: Settings) -> None:
+    """Whoever corrected the setting that is told first would be told of the next one, and do harm meanwhile."""
+    with opened(settings) as log:
+        log.append(stream(EXAMPLES))
+        Run(log, settings)
+    other = altered(renamed(settings), learner={"kind": "winnow"})
+    with opened(other) as log, pytest.raises(Refused, match=r"topics\.examples: now 'orders'"):
+        Run(log, other)
+
+
 def test_an_epoch_names_its_inputs_and_so_do_those_that_follow(settings: Settings) -> None:
     """Name, id and partition count of both, whoever begins it: `run`, `seed` or `reset`."""
     with opened(settings, 2) as log:

@@ -61,3 +61,15 @@ def test_steps_before_the_place_that_is_asked_for_are_left_alone() -> None:
     log = log_of(last(2, 2), last(4, 2), predicted=(2,))
     assert [(gap.start, gap.missing) for gap in find_gaps(log, 0, since=2)] == [(2, 1)]
     assert [(gap.start, gap.missing) for gap in find_gaps(log, 0)] == [(0, 2), (2, 1)]
+
+
+def test_predictions_that_retention_deleted_are_not_missing() -> None:
+    """They were there; where the topic begins amid a step, nobody can tell what else was."""
+    log = log_of(last(2, 2), last(4, 2), last(6, 2), predicted=(3, 4))
+    log.lost["predictions", 0] = 0
+    assert [(gap.start, gap.missing) for gap in find_gaps(log, 0)] == [(0, 2), (2, 1), (4, 1)]
+
+    log.lost["predictions", 0] = 1  # the record of example 3 is deleted; 4 is the oldest
+    assert [(gap.start, gap.missing) for gap in find_gaps(log, 0)] == [(4, 1)]
+    log.lost["predictions", 0] = 2
+    assert find_gaps(log, 0) == []

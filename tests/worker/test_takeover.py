@@ -9,7 +9,7 @@ import pytest
 from structlog.testing import capture_logs
 
 from mistakebound.core.faults import BadLog
-from mistakebound.core.messages.schema import Epoch, encode
+from mistakebound.core.messages.schema import Base, Epoch, encode
 from mistakebound.core.records import Outgoing, Topic
 from mistakebound.log.protocol import OffsetLost, Refused
 from tests.core.support.histories import ledger_of
@@ -121,6 +121,32 @@ def test_an_offset_that_was_moved_for_one_input_is_refused(file: Path, which: st
         Run(log, settings)
         change(file, f"UPDATE positions SET next = 3 WHERE {which}")
         with pytest.raises(BadLog, match=rf"offsets are {told};.*moved the offsets"):
+            Run(log, settings)
+
+
+def test_a_group_that_never_worked_begins_with_the_oldest_that_is_there(file: Path) -> None:
+    """Of either input: what was deleted before that is nobody's loss."""
+    settings = settings_on(file)
+    with opened(settings) as log:
+        log.append([example(number, {"a": 1}, 1_000 + number) for number in range(10)])
+        log.append([label(number, True, 2_000 + number) for number in range(10)])
+        forget_in_file(file)(settings.topic_name("examples"), 0, 2)
+        forget_in_file(file)(settings.topic_name("labels"), 0, 3)
+        run = Run(log, settings)
+        tallies = run.held.state.ledgers[0].tallies.life
+        assert (tallies.examples["consumed"], tallies.labels["consumed"]) == (8, 7)
+
+
+def test_an_epoch_that_is_based_on_updates_that_are_gone_is_refused(file: Path) -> None:
+    """Its model would be another one than that which made the predictions."""
+    settings = settings_on(file)
+    with opened(settings) as log:
+        log.append(stream(20))
+        there = Run(log, settings).held.state.model.updates[0]
+        follows = Epoch(2, 1, dict(settings.of_epoch()), Base(1, [there + 1]))
+        log.exclusively(lambda: [Outgoing("updates", 0, None, encode(follows))])
+        told = rf"updates-0 holds {there} of the {there + 1} updates of epoch 1 on which the present epoch is based"
+        with pytest.raises(BadLog, match=told):
             Run(log, settings)
 
 

@@ -238,20 +238,22 @@ def test_another_number_of_updates_is_refused_with_a_version_to_go_on_from(
         assert sources == list(range(60))
 
 
+@pytest.mark.parametrize("last", ["examples and labels", "labels"])
 def test_a_checkpoint_of_a_step_that_a_broker_aborted_is_not_trusted(
-    settings: Settings, folder: Path
+    settings: Settings, folder: Path, last: str
 ) -> None:
     """The worker took the step for committed, and wrote a checkpoint: the log knows nothing of it."""
     settings = Settings.model_validate({**settings.model_dump(), "checkpoint": {"url": str(folder)}})
     with opened(settings) as log:
         log.append(stream(55))
         Run(log, settings)
-        log.append(stream(5, first=55))
+        log.append(stream(5, first=55) if last != "labels" else [label(0, True, 9_000)])
         Run(Torn(log, 0, NOTHING, positions=True, lying=True), settings)
         assert len(written(folder)) == 2
         Run(log, settings)
         assert len(rejected(folder)) == 1
-        whole(log, settings)
+        assert audited(log, settings).first == []
+        assert len(Recount(log, settings).predicted) == (55 if last == "labels" else 60)
 
 
 def test_a_torn_step_beside_a_whole_one_is_healed_by_itself(settings: Settings) -> None:

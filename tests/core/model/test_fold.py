@@ -243,6 +243,23 @@ def test_what_an_earlier_update_needed_is_still_needed_after_a_later_one() -> No
     assert fold.model.missing == 3, "of six pairs of updates three were known to the later one's model"
 
 
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_step_that_is_taken_back_leaves_the_model_as_it_was(kind: str) -> None:
+    """All that a snapshot holds: also what a certificate is made of."""
+    fold = Fold(of(kind), 2, [epoch(1, kind=kind)])
+    assert fold.fold(0, records(update(1, 1, clock=(1, 0))))
+    before = encode(msgspec.to_builtins(fold.model.snapshot()))
+    fold.model.begin()
+    fold.model.labelled(1)
+    fold.model.learn(1, fold.model.features(b'{"a":7,"b":2}'), True, False)
+    assert encode(msgspec.to_builtins(fold.model.snapshot())) != before
+    assert fold.model.decided == 1
+
+    fold.model.rollback()
+
+    assert encode(msgspec.to_builtins(fold.model.snapshot())) == before
+
+
 @pytest.mark.parametrize("part", ["clock", "model"])
 def test_an_update_of_another_number_of_partitions_stops(part: str) -> None:
     """It is of another log; added up with these it would make a model that nobody else has."""
