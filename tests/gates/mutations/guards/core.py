@@ -235,6 +235,13 @@ CORE: Sequence[Guard] = (
         "        if False:",
         "core/model/test_fold.py::test_an_update_of_another_number_of_partitions_stops",
     ),
+    Guard(
+        "a model that is rolled back keeps what it had decided",
+        "core/model/model.py",
+        "        self.updates, self.clock, self.radius, self.decided, self.needed = before",
+        "        self.updates, self.clock, self.radius, _, self.needed = before",
+        "core/model/test_fold.py::test_a_step_that_is_taken_back_leaves_the_model_as_it_was",
+    ),
     # What must fit into a topic.
     Guard(
         "headers are not counted",

@@ -126,4 +126,26 @@ LOG: Sequence[Guard] = (
         "",
         "log/kafka/test_sessions.py::test_librdkafkas_reader_gives_what_came_before_an_error_and_then_the_error",
     ),
+    # Transactions, with either library.
+    Guard(
+        "a client that cannot take its id is left open",
+        "log/kafka/write.py",
+        "        except LogError:\n            sender.discard()\n            raise",
+        "        except LogError:\n            raise",
+        "log/kafka/test_write.py::test_a_client_that_cannot_take_the_id_is_closed_and_another_is_made_next_time",
+    ),
+    Guard(
+        "a client that was fenced is asked to abort",
+        "log/kafka/write.py",
+        "            if not isinstance(failure, Fenced):\n",
+        "            if True:\n",
+        "log/kafka/test_write.py::test_a_transaction_that_fails_is_aborted_and_costs_its_client",
+    ),
+    Guard(
+        "who decides exclusively shuts nobody out before",
+        "log/kafka/log.py",
+        "                writer.settle()\n                outputs = decide()",
+        "                outputs = decide()",
+        "log/kafka/test_write.py::test_who_decides_exclusively_is_fenced_by_another_that_did_so_meanwhile",
+    ),
 )

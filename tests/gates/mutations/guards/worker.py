@@ -107,6 +107,20 @@ WORKER: Sequence[Guard] = (
         "        decisions = [*decisions, *part.decisions]",
         "worker/test_missing_predictions.py::test_parts_of_a_torn_step_say_nothing_of_the_step_that_was_made_instead",
     ),
+    Guard(
+        "a checkpoint is believed though its labels are not the log's",
+        "worker/ledgers.py",
+        "newest.position[:2] != position[:2]",
+        "newest.position[:1] != position[:1]",
+        "worker/test_torn_steps.py::test_a_checkpoint_of_a_step_that_a_broker_aborted_is_not_trusted",
+    ),
+    Guard(
+        "what retention deleted is taken for missing",
+        "worker/missing_predictions.py",
+        "        if stop <= since or (low > 0 and (oldest is None or start < oldest)):",
+        "        if stop <= since:",
+        "worker/test_missing_predictions.py::test_predictions_that_retention_deleted_are_not_missing",
+    ),
     # Following other workers.
     Guard(
         "a follower passes over a newer epoch",
@@ -128,6 +142,20 @@ WORKER: Sequence[Guard] = (
         "            self._taken_bytes += _size(batch)\n",
         "",
         "worker/test_following.py::test_once_the_loop_has_taken_it_more_is_read",
+    ),
+    Guard(
+        "updates are deleted and an epoch begins",
+        "worker/epochs/reset.py",
+        "        if start > 0:",
+        "        if False:",
+        "commands/test_reset.py::test_nothing_follows_updates_of_which_the_first_are_gone",
+    ),
+    Guard(
+        "an epoch begins while others have partitions",
+        "worker/epochs/reset.py",
+        "        if len(polled.partitions) == partitions:",
+        "        if True:",
+        "commands/test_reset.py::test_an_epoch_is_begun_by_the_groups_only_member",
     ),
     # Taking partitions over.
     Guard(
@@ -185,6 +213,27 @@ WORKER: Sequence[Guard] = (
         " or self._stopping(False):\n            return None",
         ":\n            return None",
         "worker/test_stepping.py::test_a_stop_ends_the_chain_with_the_step_that_is_made_already",
+    ),
+    Guard(
+        "a first takeover begins where labels are deleted",
+        "worker/ledgers.py",
+        '    ledger.labels_next = log.low_watermark("labels", partition)',
+        "    ledger.labels_next = 0",
+        "worker/test_takeover.py::test_a_group_that_never_worked_begins_with_the_oldest_that_is_there",
+    ),
+    Guard(
+        "a takeover goes on without updates that its epoch is based on",
+        "worker/takeover.py",
+        "    fold.must_be_whole()\n",
+        "",
+        "worker/test_takeover.py::test_an_epoch_that_is_based_on_updates_that_are_gone_is_refused",
+    ),
+    Guard(
+        "other inputs are not told where something else differs",
+        "worker/takeover.py",
+        "        _refuse_other_inputs(log)\n",
+        "",
+        "worker/test_lost_input.py::test_other_inputs_are_the_reason_whatever_else_differs",
     ),
     # What is polled and not taken yet.
     Guard(
