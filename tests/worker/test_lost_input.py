@@ -11,10 +11,12 @@ import pytest
 from structlog.testing import capture_logs
 
 from mistakebound.core.audit import Findings, audit
-from mistakebound.core.messages.schema import Epoch, InputTopic, read_update
+from mistakebound.core.messages.schema import Epoch, InputTopic, read_outcomes, read_update
 from mistakebound.core.records import TOPICS, Outgoing, Record, TopicPartition, Transaction
+from mistakebound.core.replay import plan as replay
+from mistakebound.core.replay.recorded import Recorded
 from mistakebound.log.protocol import Log, OffsetLost, Refused, TopicDescription
-from mistakebound.settings import Settings
+from mistakebound.settings import MessageSettings, Settings
 from mistakebound.worker.epochs import reset, seeding
 from mistakebound.worker.epochs.input_topics import refuse_other_topics
 from tests.core.support.audited import Lists
@@ -130,21 +132,39 @@ def test_an_epoch_begins_over_other_inputs_only_when_told_that_they_hold_the_sam
         assert len(list(log.read("predictions", 0, 0))) == EXAMPLES + 1
 
 
-def test_a_worker_that_reads_its_inputs_otherwise_than_the_epoch_began_says_so(
+def test_a_worker_may_read_its_inputs_otherwise_than_the_epoch_began_and_every_step_says_so(
     settings: Settings, said: list[Any]
 ) -> None:
-    """It goes on: producers change. But no audit could read both, so the next epoch holds the new pointers."""
+    """Producers change. The audit and a replay read each step as its worker did, and the next epoch holds the new pointers."""
     other = altered(settings, messages={"label": "/truth"})
+    more = [
+        each._replace(value=(each.value or b"").replace(b'"label"', b'"truth"'))
+        for each in stream(EXAMPLES, seed=2, first=1_000)
+    ]
     with opened(settings) as log:
         log.append(stream(EXAMPLES))
         Run(log, settings)
         assert not [each for each in said if each["event"] == "messages_changed"]
-        Run(log, other)
+        before = len(list(log.read("outcomes", 0, 0)))
+        log.append(more)
+        held = Run(log, other).held.state
         changed = [each["changed"] for each in said if each["event"] == "messages_changed"]
         assert changed == [{"messages.label": ["/label", "/truth"]}]
-        plan = reset.planned(log, other, None)
-        assert plan is not None
-        reset.execute(log, other, plan, 5)
+        told = [read_outcomes(record).messages for record in log.read("outcomes", 0, 0)]
+        assert [each and each["label"] for each in told] == [
+            *[None] * before,
+            *["/truth"] * (len(told) - before),
+        ]
+        records = {(t, p): list(log.read(t, p, 0)) for t in TOPICS for p in range(1)}
+        assert audit(Lists(1, records), MessageSettings(), [], Findings()).first == []
+        recorded = Recorded([each for of in records.values() for each in of], 1)
+        plan = replay.planned(recorded, Settings())
+        assert plan.afresh is None
+        assert replay.carry_out(recorded, plan).model.digest() == held.model.digest()
+
+        begins = reset.planned(log, other, None)
+        assert begins is not None
+        reset.execute(log, other, begins, 5)
         said.clear()
         Run(log, other)
         assert not [each for each in said if each["event"] == "messages_changed"]

@@ -25,7 +25,7 @@ from mistakebound.core.step.sizes import SizeLimits
 from mistakebound.core.step.state import State
 from mistakebound.log.protocol import Log, Refused, Session, StaleGeneration
 from mistakebound.settings import Settings
-from mistakebound.worker.epochs.epochs import newest_epochs, refuse_changed, warn_of_other_pointers
+from mistakebound.worker.epochs.epochs import newest_epochs, other_pointers, refuse_changed
 from mistakebound.worker.epochs.input_topics import refuse_other_topics
 from mistakebound.worker.ledgers import Frozen, Start, begin_ledger, build_ledger, frozen_in, start_of
 from mistakebound.worker.lost_input import deleted_unread
@@ -192,7 +192,6 @@ def _take_over(
         held, fold = None, fold_updates(log, settings, checkpoint)
     assert fold.epoch is not None
     refuse_other_topics(log, fold.epoch)
-    warn_of_other_pointers(fold.epoch, settings)
     if accepted.lost_offsets:
         committed = {p: _from_outcomes(log, p, committed[p]) for p in owned}
     positions = {p: position for p in owned if (position := committed[p]) is not None}
@@ -236,7 +235,8 @@ def _take_over(
             gone["labels"].offset + 1 if "labels" in gone else labels,
         )
     limits = SizeLimits(**{topic.replace("-", "_"): log.max_record_bytes(topic) for topic in OUTPUTS})
-    return WorkerState(State(fold.model.settings, fold.model, ledgers, limits), fold, positions, lost, repair)
+    state = State(fold.model.settings, fold.model, ledgers, limits, other_pointers(fold.epoch, settings))
+    return WorkerState(state, fold, positions, lost, repair)
 
 
 def _from_outcomes(log: Log, partition: int, committed: Position | None) -> Position | None:

@@ -33,6 +33,7 @@ class RecordedStep(NamedTuple):
     recovery_point: RecoveryPoint
     tallies: Tallies
     adopted: list[int] | None = None
+    messages: dict[str, str] | None = None
 
 
 def recorded_steps(records: Iterable[Record], findings: Findings) -> Iterator[RecordedStep]:
@@ -66,6 +67,7 @@ def recorded_steps(records: Iterable[Record], findings: Findings) -> Iterator[Re
                 decisions,
                 *last,  # type: ignore[arg-type]
                 part.adopted,
+                part.messages,
             )
         parts = []
     if parts:

@@ -8,6 +8,7 @@ from mistakebound.core.audit.topics_read import Ahead, Source
 from mistakebound.core.faults import BadLog, BadRecord
 from mistakebound.core.learners import KINDS
 from mistakebound.core.learners.requirements import unmet
+from mistakebound.core.messages.inputs import InputReader
 from mistakebound.core.messages.schema import Epoch, Update, read_update
 from mistakebound.core.model.model import Model
 from mistakebound.core.records import Record
@@ -35,6 +36,7 @@ class Replica:
     def __init__(self, source: Source, settings: Settings, number: int, epochs: Mapping[int, Epoch]) -> None:
         """Epoch `number`, before its first update. Raises BadLog."""
         self.number = number
+        self._pointers: dict[str, str] | None = None
         self._base = _base_versions(epochs[number], epochs)
         self.model = Model(settings, source.partitions, number)
         self.model.begin(undoable=False)
@@ -73,6 +75,18 @@ class Replica:
         if message.epoch != self.number or len(message.clock) != size or len(message.model.updates) != size:
             raise BadLog(f"{record.location} is not an update of epoch {self.number} of {size} partitions")
         return message
+
+    def read_by(self, pointers: dict[str, str] | None) -> None:
+        """Read inputs by these pointers; None: by those that the epoch began with. Raises BadLog."""
+        if pointers == self._pointers:
+            return
+        settings = self.model.settings
+        try:
+            messages = settings.messages if pointers is None else MessageSettings.model_validate(pointers)
+        except ValueError as error:
+            raise BadLog(f"the pointers {pointers} are not valid: {error}") from None
+        self.model.reader = InputReader(messages, settings.labels, settings.features)
+        self._pointers = pointers
 
     def peek(self, partition: int) -> tuple[Record, Update] | None:
         """The next update of this epoch, with its record."""

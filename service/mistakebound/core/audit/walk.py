@@ -90,6 +90,7 @@ class Walk:
             text = f"it began with update {updates} of partition {q}, but {replica.model.updates[q]} are there (the version goes back behind outcomes-{p} offset {self._last_offset}, or updates are missing)"
             self._findings.check("step versions", where, there, text)
         self._wind(step, where)
+        replica.read_by(step.messages)
         self.counts.begin_step()
         self.ledger.here = step.first_offset
         self.labels.begin(step)

@@ -153,6 +153,8 @@ class Outcomes(Struct, frozen=True, omit_defaults=True, gc=False):
     adopted: list[int] | None = None
     """First and last example whose prediction was there before this partition step counted it: a step whose
     transaction was torn is made again, and what it had published stays."""
+    messages: dict[str, str] | None = None
+    """The pointers by which its inputs were read, where they are others than the epoch began with."""
 
 
 class Update(Struct, frozen=True, omit_defaults=True, gc=False):

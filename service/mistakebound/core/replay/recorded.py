@@ -40,6 +40,8 @@ class RecordedStep(NamedTuple):
     """Run lengths of the examples and labels consumed, examples first."""
     at: int
     tallies: Tallies
+    messages: dict[str, str] | None = None
+    """Pointers, where they are others than the epoch began with."""
 
 
 class Recorded:
@@ -144,5 +146,6 @@ class Recorded:
             if last.order is not None and last.at is not None and last.tallies is not None:
                 decisions = [decision for part in parts for decision in part.decisions]
                 place = record.location
-                return RecordedStep(line, place, parts[0].model, decisions, last.order, last.at, last.tallies)
+                told = last.order, last.at, last.tallies, last.messages
+                return RecordedStep(line, place, parts[0].model, decisions, *told)
         raise NotAsRecorded(f"outcomes-{partition}", "its last partition step has no last part")

@@ -22,6 +22,7 @@ from mistakebound.core.learners import KINDS
 from mistakebound.core.learners.requirements import unmet
 from mistakebound.core.ledger.ledger import Ledger
 from mistakebound.core.ledger.limits import limits_of
+from mistakebound.core.messages.inputs import InputReader
 from mistakebound.core.messages.schema import Decision, Epoch, Update, Version, encode, read_update
 from mistakebound.core.messages.tallies import Tallies, Tally
 from mistakebound.core.model.fold import Fold
@@ -36,7 +37,7 @@ from mistakebound.core.step.partition_step import PartitionStep
 from mistakebound.core.step.sizes import SizeLimits, Sizes
 from mistakebound.core.step.state import State
 from mistakebound.core.step.step import Step
-from mistakebound.settings import OF_EPOCH, LabelSettings, Settings
+from mistakebound.settings import OF_EPOCH, LabelSettings, MessageSettings, Settings
 
 ANY_SIZE = SizeLimits(EVERYTHING, EVERYTHING, EVERYTHING, EVERYTHING)
 NO_SIZE = SizeLimits(0, 0, 0, 0)
@@ -230,6 +231,8 @@ class _Epoch:
         model.knows(partition, ledger.tallies.epoch.judged)
         state, facts = State(self._settings, model, self._ledgers, ANY_SIZE), StepFacts()
         step = PartitionStep(state, partition, facts)
+        if head.messages is not None:
+            step.reader = _reader(head, self._settings)
         self._consume(step, head)
         # A step may close between expiries, before the record that caused them.
         ledger.stream_time = max(ledger.stream_time, head.at)
@@ -276,6 +279,15 @@ class _Epoch:
                 place, f"it consumed {count} {topic}, of which the recording holds {len(queue)}"
             )
         return [queue.popleft() for _ in range(count)]
+
+
+def _reader(head: RecordedStep, settings: Settings) -> InputReader:
+    """By the step's own pointers."""
+    try:
+        messages = MessageSettings.model_validate(head.messages)
+    except ValueError as error:
+        raise NotAsRecorded(head.place, f"its pointers are not valid: {error}") from None
+    return InputReader(messages, settings.labels, settings.features)
 
 
 def _compare(head: RecordedStep, step: PartitionStep, ledger: Ledger) -> None:

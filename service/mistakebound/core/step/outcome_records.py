@@ -19,6 +19,7 @@ def write_outcomes(
     recovery_point: RecoveryPoint,
     largest: int,
     adopted: list[int] | None = None,
+    pointers: dict[str, str] | None = None,
 ) -> Iterator[Outgoing]:
     """The records, in order, each of at most `largest` bytes; the last one carries the summary.
 
@@ -37,6 +38,7 @@ def write_outcomes(
                 recovery_point=recovery_point,
                 tallies=ledger.tallies,
                 adopted=adopted,
+                messages=pointers,
             )
         )
 

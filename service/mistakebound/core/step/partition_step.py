@@ -127,6 +127,7 @@ class PartitionStep:
             recovery_point,
             largest,
             self.adopted,
+            self.state.pointers,
         )
         return Position(ledger.examples_next, ledger.labels_next, encode(recovery_point).decode())
 

@@ -25,6 +25,8 @@ class State:
     model: Model
     ledgers: dict[int, Ledger]
     limits: SizeLimits = field(default_factory=SizeLimits)
+    pointers: dict[str, str] | None = None
+    """Into messages, where they are others than the epoch began with."""
     costs: Costs | None = field(init=False)
     """Of mistakes, as they are set now."""
 

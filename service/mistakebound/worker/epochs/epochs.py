@@ -95,20 +95,15 @@ def pointers_after(before: Epoch | None, settings: Settings) -> dict[str, str] |
     return settings.messages.model_dump()
 
 
-def warn_of_other_pointers(epoch: Epoch, settings: Settings) -> None:
-    """Log which `messages.*` differ from those that the epoch began with: an audit reads by the latter."""
-    then = {} if epoch.messages is UNSET else epoch.messages
+def other_pointers(epoch: Epoch, settings: Settings) -> dict[str, str] | None:
+    """`messages.*`, where they are others than the epoch began with, which is logged; else None."""
     now = settings.messages.model_dump()
-    changed = {
-        f"messages.{name}": [then[name], now[name]] for name in now if then.get(name, now[name]) != now[name]
-    }
-    if changed:
-        _log.warning(
-            "messages_changed",
-            epoch=epoch.epoch,
-            changed=changed,
-            remedy="an audit reads the inputs as the epoch began; `mistakebound reset` begins one with these",
-        )
+    if epoch.messages is UNSET or epoch.messages == now:
+        return None
+    then = epoch.messages
+    changed = {f"messages.{name}": [then.get(name), now[name]] for name in now if then.get(name) != now[name]}
+    _log.warning("messages_changed", epoch=epoch.epoch, changed=changed)
+    return now
 
 
 def newest_number(log: Log) -> int:
