@@ -139,7 +139,7 @@ def test_the_project_learns_from_its_late_labels(start: Start) -> None:
     assert topics.ends(60) == 0, topics.last_words()
     worker, producer = start("worker"), start("producer")
     served = until(
-        lambda: re.search(r"metrics on http://(\S+)/metrics", worker.err()), 60, "it serves", worker
+        lambda: re.search(r"\"metrics\": \"http://(\S+)/metrics\"", worker.err()), 60, "it serves", worker
     )
     address = str(served[1])
 

@@ -5,8 +5,8 @@ from typing import Annotated, Literal
 
 from typer import Option
 
-from mistakebound.commands.options import Config, LogUrl, Sets, open_log, print_cautions, read_settings
-from mistakebound.commands.output import print_message
+from mistakebound.commands.errors import code_of
+from mistakebound.commands.options import Config, LogUrl, Sets, open_log, read_settings
 
 
 def run(
@@ -46,7 +46,9 @@ def run(
 
     SIGTERM or Ctrl-C finishes the open step and exits 0; a second one stops at once.
     """
-    from mistakebound.config.checks import require_for_run, require_learner
+    import structlog
+
+    from mistakebound.config.checks import cautions, require_for_run, require_learner
     from mistakebound.worker import logs
     from mistakebound.worker.http.tls import tls_of
     from mistakebound.worker.process import stop_on_signals, work
@@ -56,19 +58,25 @@ def run(
     settings = read_settings(config, sets, log)
     require_for_run(settings)
     tls_of(settings.http)  # before the log is touched
-    print_cautions(settings)
-    with stop_on_signals() as stop, open_log(settings) as reached:
-        stop.begun = True
-        require_learner(settings, reached.partitions)
-        gc.freeze()  # all of this stays: each time the collector looked through it, a step would be late
-        work(
-            reached,
-            settings,
-            lambda idle: stop.is_set(),  # noqa: ARG005 - an idle worker waits for more
-            log_format=log_format,
-            log_level=log_level,
-            accepted=Accepted(resume_from_outcomes, skip_to_oldest, predict_missing),
-            interrupted=stop.is_set,
-            check_labels=True,
-            serving=lambda url: print_message(f"status page on {url}/, metrics on {url}/metrics"),
-        )
+    log_of_run = structlog.get_logger("mistakebound.run")
+    for each in cautions(settings):
+        log_of_run.warning("caution", text=each)
+    try:
+        with stop_on_signals() as stop, open_log(settings) as reached:
+            stop.begun = True
+            require_learner(settings, reached.partitions)
+            gc.freeze()  # all of this stays: each time the collector looked through it, a step would be late
+            work(
+                reached,
+                settings,
+                lambda idle: stop.is_set(),  # noqa: ARG005 - an idle worker waits for more
+                log_format=log_format,
+                log_level=log_level,
+                accepted=Accepted(resume_from_outcomes, skip_to_oldest, predict_missing),
+                interrupted=stop.is_set,
+                check_labels=True,
+            )
+    except Exception as error:
+        log_of_run.error("stopped", reason=str(error), exit_code=int(code_of(error)))
+        raise
+    log_of_run.info("stopped", reason=stop.reason, exit_code=0)

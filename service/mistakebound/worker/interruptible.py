@@ -4,6 +4,8 @@ import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
+import structlog
+
 from mistakebound.core.records import Record, Topic
 from mistakebound.log.protocol import Log, Unreachable
 
@@ -15,6 +17,12 @@ WAIT_S = 30.0
 """A read that makes no progress for this long is given up."""
 
 
+FIRST_LINE_S = 2.0
+"""A restoring that takes longer tells how far it is, and again whenever that time has doubled."""
+
+_log = structlog.get_logger(__name__)
+
+
 class Interrupted(Exception):
     """The worker was told to stop while it restored. Nothing is open, and nothing was changed."""
 
@@ -24,6 +32,7 @@ class InterruptibleLog:
 
     def __init__(self, log: Log, interrupted: Callable[[], bool]) -> None:
         self._log, self._interrupted = log, interrupted
+        self._began_s, self._told_s = time.monotonic(), FIRST_LINE_S
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._log, name)
@@ -42,12 +51,27 @@ class InterruptibleLog:
                 for number, record in enumerate(records, start=1):
                     if number % EVERY == 0:
                         self._check()
+                        self._tell(record, bound)
                     yield record
                     start, given_up_s = record.offset + 1, time.monotonic() + WAIT_S
                 done = True
             except Unreachable:
                 if time.monotonic() > given_up_s:
                     raise
+
+    def _tell(self, record: Record, bound: int) -> None:
+        passed_s = time.monotonic() - self._began_s
+        if passed_s < self._told_s:
+            return
+        self._told_s = 2 * passed_s
+        _log.info(
+            "restoring",
+            topic=record.topic,
+            partition=record.partition,
+            offset=record.offset,
+            end=bound,
+            seconds=round(passed_s, 1),
+        )
 
     def _check(self) -> None:
         if self._interrupted():

@@ -15,6 +15,9 @@ from structlog.typing import EventDict, Processor
 from mistakebound.worker.colours import are_wanted
 from mistakebound.worker.known_secrets import redacted
 
+_configured = "info"
+"""The level that `configure` was told last."""
+
 LogFormat = Literal["json", "console"]
 
 
@@ -69,6 +72,8 @@ def configure(
     root.addHandler(handler)
     root.setLevel(logging.WARNING)
     logging.getLogger("mistakebound").setLevel(level.upper())
+    global _configured  # noqa: PLW0603 - as the logging that it speaks of, there is one for the process
+    _configured = level
     # Every failure of a broker reaches us as an error; the client would log each attempt as well.
     logging.getLogger("kafka.net").setLevel(logging.CRITICAL)
     structlog.configure(
@@ -82,6 +87,13 @@ def configure(
         wrapper_class=structlog.stdlib.BoundLogger,
         cache_logger_on_first_use=False,
     )
+
+
+def set_level(level: str | None) -> None:
+    """From now on log this level and those above it; None: as `configure` was told. Said in a line of its own."""
+    name = _configured if level is None else level
+    logging.getLogger("mistakebound").setLevel(name.upper())
+    structlog.get_logger(__name__).warning("log_level", level_now=name)
 
 
 def _redact_inside(value: Any) -> Any:

@@ -146,6 +146,7 @@ class Worker:
 
     def _take_over(self, session: Session, partitions: tuple[int, ...], generation: int) -> None:
         self._observe(events.PhaseEntered("restoring"))
+        _log.info("restoring", partitions=list(partitions))
         before = set() if self.held is None else set(self.held.state.ledgers)
         self._observe(events.Revoked(sorted(before - set(partitions))))
         began = time.monotonic()

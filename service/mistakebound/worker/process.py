@@ -8,16 +8,20 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
 from functools import partial
 from types import FrameType
+from typing import Any
 
 import structlog
 
 from mistakebound.core.checkpoint_content import settings_digest
 from mistakebound.core.messages.labels import spelled
+from mistakebound.core.records import TOPICS
 from mistakebound.exit_codes import ExitCode
 from mistakebound.log.protocol import Log
 from mistakebound.settings import Settings
 from mistakebound.worker import early_stop, logs
+from mistakebound.worker.announcements import Announcements
 from mistakebound.worker.checkpoints.schedule import CheckpointSchedule
+from mistakebound.worker.epochs.epochs import epoch_without_waiting
 from mistakebound.worker.events import Observe, after_commits, show_all
 from mistakebound.worker.health import HealthLimits, Heartbeat
 from mistakebound.worker.http.page import pages
@@ -26,6 +30,7 @@ from mistakebound.worker.http.snapshot import Snapshots
 from mistakebound.worker.http.tls import tls_of
 from mistakebound.worker.idle_patterns import IdlePatterns
 from mistakebound.worker.loop import Worker
+from mistakebound.worker.metrics.definitions import build_version
 from mistakebound.worker.metrics.metrics import Metrics
 from mistakebound.worker.metrics.model_insight import ModelInsight
 from mistakebound.worker.misplaced_labels import MisplacedLabels
@@ -33,6 +38,9 @@ from mistakebound.worker.takeover import NOTHING, Accepted, WorkerState
 
 DRAIN_S = 10.0
 """How long a drain may take."""
+
+LEVELS: dict[int, str | None] = {signal.SIGUSR1: "debug", signal.SIGUSR2: None}
+"""Signals that change what is logged; None: as at the start."""
 
 _log = structlog.get_logger(__name__)
 
@@ -42,6 +50,8 @@ class Stop(threading.Event):
 
     def __init__(self) -> None:
         super().__init__()
+        self.reason = ""
+        """The signal's name."""
         self.begun = False
         """Whether the log is open. Before that there is nothing to finish, and a signal ends the process with 0 at once:
         a log that is away is waited for."""
@@ -50,7 +60,8 @@ class Stop(threading.Event):
 @contextmanager
 def stop_on_signals() -> Iterator[Stop]:
     """An event that SIGTERM or SIGINT sets. A second signal ends the process at once, and so does a drain
-    that takes longer than 10 s: no result is lost, the log has them all.
+    that takes longer than 10 s: no result is lost, the log has them all. SIGUSR1 has the worker log all it can, SIGUSR2
+    what it was started with.
 
     A separate thread receives the signals: Python's handlers would wait while the main thread is inside a
     library, for example while sqlite waits for its lock.
@@ -59,16 +70,23 @@ def stop_on_signals() -> Iterator[Stop]:
     waking, woken = socket.socketpair()
     waking.setblocking(False)
 
+    def heard() -> int:
+        """The next signal that asks for an end; 0 where none comes any more."""
+        while (number := woken.recv(1)[0]) in LEVELS:
+            logs.set_level(LEVELS[number])
+        return number
+
     def watch() -> None:
-        woken.recv(1)
+        number = heard()
         if closing.is_set():
             return
+        stop.reason = signal.Signals(number).name
         stop.set()
         if not stop.begun:
             os._exit(ExitCode.DONE)
         woken.settimeout(DRAIN_S)
         try:
-            woken.recv(1)
+            heard()
         except TimeoutError:
             os._exit(ExitCode.GAVE_UP)
         if not closing.is_set():
@@ -79,8 +97,9 @@ def stop_on_signals() -> Iterator[Stop]:
     watcher.start()
     # First the wake-up, then the handlers: with a handler that does nothing and no wake-up a signal would be lost.
     wakeup = signal.set_wakeup_fd(waking.fileno())
-    before = {number: signal.signal(number, _ignore) for number in (signal.SIGTERM, signal.SIGINT)}
+    before = {number: signal.signal(number, _ignore) for number in (signal.SIGTERM, signal.SIGINT, *LEVELS)}
     if early_stop.was_asked():
+        stop.reason = "a signal at the start"
         stop.set()
     try:
         yield stop
@@ -115,8 +134,8 @@ def work(
 ) -> Worker:
     """Run one worker until `stopping(idle)`, with its pages and checkpoints; then return it.
 
-    `next_free`: if the address is busy, take the next free port; `serving` is called with the URL. `stepped`
-    is called with the worker's state each time steps were committed and no other is under way. `check_labels`: first
+    `next_free`: if the address is busy, take the next free port; `serving` is called with the URL; without it the URL
+    is logged. `stepped` is called with the worker's state each time steps were committed and no other is under way. `check_labels`: first
     look in the topics whether labels lie where their examples are. Raises what `Worker.run` raises, AddressError
     and TlsError.
     """
@@ -125,16 +144,18 @@ def work(
     metrics = Metrics(classes, settings.learner.kind, settings_digest(settings))
     metrics.limits(settings.labels.max_waiting, settings.labels.max_parked)
     logs.configure(log_format, level=log_level, count=metrics.logged)
+    _log.info("start", **_described(log, settings, slot))
     heartbeat, insight = Heartbeat(), ModelInsight(metrics)
     observers: list[Observe] = [metrics.observe, heartbeat.observe, insight.observe]
     if settings.features.include or settings.features.exclude:
         observers.append(IdlePatterns(settings).observe)
+    health = partial(heartbeat.health, HealthLimits())
+    observers.append(Announcements(health).observe)
     explain, server = (lambda: 0), None
     if settings.http.address:
         snapshots = Snapshots(settings.learner.kind, lambda: insight.learned)
         observers.append(snapshots.observe)
         explain = snapshots.allowance
-        health = partial(heartbeat.health, HealthLimits())
         served = pages(snapshots, settings, slot, metrics, health)
         tls = tls_of(settings.http)
         server = serve(settings.http.address, metrics, health, served, tls=tls, next_free=next_free)
@@ -149,6 +170,8 @@ def work(
         observers.append(misplaced.observe)
         if check_labels:
             misplaced.begin()
+        if serving is None and server is not None:
+            _log.info("serving", page=f"{server.url}/", metrics=f"{server.url}/metrics")
         worker = Worker(
             log,
             settings,
@@ -162,3 +185,20 @@ def work(
         )
         worker.run()
     return worker
+
+
+def _described(log: Log, settings: Settings, slot: str) -> dict[str, Any]:
+    """What an operator asks first of a worker that has started."""
+    client = (settings.log.url or "").partition(":")[0]
+    names = {"kafka": "kafka-python", "kafka+confluent": "confluent-kafka"}
+    return {
+        "version": build_version(),
+        "client": names.get(client, client),
+        "prefix": settings.log.prefix,
+        "topics": {topic: settings.topic_name(topic) for topic in TOPICS},
+        "partitions": log.partitions,
+        "group": settings.group,
+        "slot": slot,
+        "learner": settings.learner.kind,
+        "epoch": epoch_without_waiting(log),
+    }

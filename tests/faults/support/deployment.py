@@ -132,7 +132,7 @@ class Deployment:
 def address_of(worker: Child) -> str:
     """Where the worker serves its pages, as it says itself."""
     found = until(
-        lambda: re.search(r"metrics on (http://\S+)/metrics", worker.err()), 30, "it serves", worker
+        lambda: re.search(r"\"metrics\": \"(http://\S+)/metrics\"", worker.err()), 30, "it serves", worker
     )
     return str(found[1])
 

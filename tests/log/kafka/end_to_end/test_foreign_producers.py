@@ -293,7 +293,7 @@ def test_labels_elsewhere_are_refused_and_repaired_by_the_recipe(stream: Stream)
     assert told["applied"] == 120
     assert told["applied"] + told["duplicate"] + told["parked"] == 240
     worker = start("run", "--set", "worker.slot=after")
-    assert b"status page" in (worker.stderr.readline() if worker.stderr else b"")
+    assert b'"event": "start"' in (worker.stderr.readline() if worker.stderr else b"")
     worker.terminate()
     worker.communicate(timeout=60)
     assert worker.returncode == 0
@@ -326,7 +326,7 @@ def test_a_worker_says_loudly_that_labels_lie_elsewhere(stream: Stream, when: st
     worker = start("run", "--set", "worker.misplaced_labels=warn")
     assert worker.stderr is not None
     try:
-        url = worker.stderr.readline().decode().split()[3].removesuffix(",")
+        url = next(line["page"] for line in map(json.loads, worker.stderr) if line["event"] == "serving")
         if when == "while it runs":
             stream.produce("labels", range(120), "murmur2")
         deadline = time.monotonic() + 90
