@@ -162,6 +162,8 @@ def work(
     with server or nullcontext():
         if server is not None and serving is not None:
             serving(server.url)
+        elif server is not None:
+            _log.info("serving", page=f"{server.url}/", metrics=f"{server.url}/metrics")
         checkpoints = CheckpointSchedule(log, settings, slot, metrics)
         observers.append(checkpoints.observe)
         if stepped is not None:
@@ -170,8 +172,6 @@ def work(
         observers.append(misplaced.observe)
         if check_labels:
             misplaced.begin()
-        if serving is None and server is not None:
-            _log.info("serving", page=f"{server.url}/", metrics=f"{server.url}/metrics")
         worker = Worker(
             log,
             settings,
