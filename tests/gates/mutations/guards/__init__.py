@@ -7,7 +7,8 @@ from collections.abc import Sequence
 
 from tests.gates.mutations.guards.core import CORE
 from tests.gates.mutations.guards.log import LOG
+from tests.gates.mutations.guards.model import MODEL
 from tests.gates.mutations.guards.worker import WORKER
 from tests.gates.mutations.mutation import Guard
 
-GUARDS: Sequence[Guard] = (*CORE, *LOG, *WORKER)
+GUARDS: Sequence[Guard] = (*CORE, *MODEL, *LOG, *WORKER)
