@@ -156,6 +156,10 @@ class LearnerSettings(Section):
         None,
         description="linear perceptrons and Winnow kinds: only this many of the newest updates of each partition count, left out by tenths; default all",
     )
+    on_refuted: Literal["restart"] | None = Field(
+        None,
+        description="`restart`: start from zero in every worker once the updates prove that no separator of margin gamma fits them; by default such proofs are only counted",
+    )
     delay_policy: Literal["rescore", "issued"] = Field(
         "rescore",
         description="`rescore`: update if the current model errs when the label comes; `issued`: if the published prediction did",

@@ -243,7 +243,7 @@ def page_of_metrics() -> str:
     metrics.observe(assigned([0]))
     metrics.bounds([Bound("Novikoff", 63.5, 41, True, "updates", "R = 1")])
     metrics.margin(0.5, 0.25, 0.25)
-    metrics.proved_changes((1, 0))
+    metrics.proved_changes((1, 0), 1)
     metrics.version_space(7)
     metrics.expected_mistakes(1_097.0)
     metrics.window(20, 19)

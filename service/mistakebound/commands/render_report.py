@@ -165,7 +165,8 @@ def _render_changes(proved: ProvedChanges) -> str:
     told = [
         f"{one.update} of partition {one.partition}" if several else str(one.update) for one in proved.newest
     ]
-    return f"at least {proved.count} proved, with the margin declared, by update {', '.join(told)}"
+    again = f"; {proved.restarts} restarts" if proved.restarts else ""
+    return f"at least {proved.count} proved, with the margin declared, by update {', '.join(told)}{again}"
 
 
 def _render_counts(counts: Mapping[str, int]) -> str:

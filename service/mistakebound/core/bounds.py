@@ -10,7 +10,7 @@ says which of them speaks of a run, and with which numbers. They import nothing,
 """
 
 from collections.abc import Iterable
-from math import exp, expm1, inf, log, log1p, sqrt
+from math import exp, expm1, floor, inf, log, log1p, sqrt
 
 MOST_EXPONENT = 700.0
 """exp(709.8) overflows float64."""
@@ -137,6 +137,16 @@ def cost_sensitive(bound: float, cheapest: float, dearest: float) -> float:
     For many classes R^2 is doubled, here as there.
     """
     return bound * dearest / cheapest
+
+
+def restarted(most: float, restarts: int) -> float:
+    """U <= (C + 1)(floor(m) + 1) after C restarts, m the bound of a life without one: perceptrons, one partition.
+
+    A life ends with the first update after which ||theta|| < gamma U. Before it gamma U <= ||theta||, and with
+    ||theta||^2 <= G U as ever that is U <= G/gamma^2 = m, without a word about the data. Each restart was a proved
+    change, so with K changes in the data, each part of it separable by gamma, C <= K: U <= (K + 1)(floor(m) + 1).
+    """
+    return (restarts + 1) * (floor(most) + 1)
 
 
 def missing_sets(bound: float, missing: int) -> float:

@@ -27,7 +27,7 @@ def worker_page() -> dict[str, set[str]]:
     tenant = TenantCounts("acme", 3, 2, 1, 0.5, 1, True)
     metrics.observe(committed(totals={2: replace(NOTHING, tenants=(tenant,))}))
     metrics.margin(0.5, 0.25, 0.25)
-    metrics.proved_changes((1, 0))
+    metrics.proved_changes((1, 0), 1)
     metrics.version_space(7)
     metrics.expected_mistakes(1_097.0)
     metrics.observe(asked({0: Asked(labelled=3, missing=1)}))

@@ -222,7 +222,7 @@ class Labels:
                 n, raw, source = model.updates[p] + 1, Raw(entry.features), entry.source
                 due = Update(
                     model.epoch, n, clock, entry.id, label, predicted, raw, source, before, behind,
-                    late=late, amount=amount, tenant=entry.tenant,
+                    late=late, amount=amount, tenant=entry.tenant, restarts=model.restarts,
                 )  # fmt: skip
         model.clock[p] += 1
         self._meet(entry, label, due, late=late)

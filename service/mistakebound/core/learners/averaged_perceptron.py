@@ -8,8 +8,8 @@ T labelled examples, and g the number of the example that caused an update,
 
 so nothing is added up while no mistake is made. The mistake bound speaks of the updates only.
 
-With a window both sums are those of the updates that count: an update that was left out leaves the average
-too, as if learning had begun after it.
+With a window, or after a restart, both sums are those of the updates that count: an update that was left out leaves
+the average too, as if learning had begun after it.
 """
 
 from collections.abc import Mapping
@@ -20,6 +20,7 @@ from mistakebound.core.learners.claim import euclidean_norm, separable, undeclar
 from mistakebound.core.learners.kind import AVERAGES, GROWS, Kind
 from mistakebound.core.learners.multiclass_perceptron import many_classes
 from mistakebound.core.linear.parts import Parts
+from mistakebound.core.linear.restarts import restarts_of
 from mistakebound.core.linear.theta import Theta, errs, euclidean, predict, saturate
 from mistakebound.core.linear.window import window_of
 from mistakebound.core.messages.features import Features
@@ -35,8 +36,18 @@ class AveragedPerceptron:
         self._rate = settings.learning_rate
         self._tie = settings.tie
         self.window = window_of(settings, partitions)
-        self._theta, self._kappa = (Theta(partitions, window=self.window) for _ in range(2))
-        parts = Parts({"theta": self._theta, "kappa": self._kappa, "folded": self.window})
+        self.restarts = restarts_of(settings, partitions)
+        self._theta, self._kappa = (
+            Theta(partitions, window=self.window, restarts=self.restarts) for _ in range(2)
+        )
+        parts = Parts(
+            {
+                "restarts": self.restarts,
+                "theta": self._theta,
+                "kappa": self._kappa,
+                "folded": self.window,
+            }
+        )
         self.begin, self.rollback = parts.begin, parts.rollback
         self.dump, self.load = parts.dump, parts.load
         self.digest, self.length = self._theta.digest, euclidean
@@ -121,7 +132,7 @@ KIND = Kind(
     bounds="updates",
     shows="averaged weights, summed over the labels as scores are",
     scores_with=AveragedPerceptron.averages,
-    parameters=("learning_rate", "tie", "gamma", "window", "cost_sensitive"),
+    parameters=("learning_rate", "tie", "gamma", "window", "on_refuted", "cost_sensitive"),
     no_issued=AVERAGES,
     no_ask=GROWS,
     no_probability=None,

@@ -45,11 +45,13 @@ class Stretch(NamedTuple):
     """Number of the first update of the present stretch; 0 before it."""
     updates: int
     """Of the present stretch."""
+    restarts: int
+    """Those that the first update of the present stretch had seen."""
     slack: float
     """The least that ||theta|| - gamma U can be: above 0 there is no need to look."""
 
 
-FRESH = Stretch(0, (), 0, 0, 0.0)
+FRESH = Stretch(0, (), 0, 0, 0, 0.0)
 
 
 class Changes:
@@ -68,14 +70,18 @@ class Changes:
         """For each update: partition, stretch before it, sums that it closed, what it added, and values before."""
         self.begin = self._journal.begin
 
-    def add(self, partition: int, n: int, sign: float, x: Features, length: float) -> bool:
-        """Take the partition's n-th update, y*x with `length` no less than its norm; returns whether it proves a change."""
+    def add(self, partition: int, n: int, sign: float, x: Features, length: float, restarts: int = 0) -> bool:
+        """Take the partition's n-th update, y*x with `length` no less than its norm, learned after so many `restarts`.
+
+        Returns whether it proves a change, and one since the newest restart: the stretch began after it.
+        """
         before, sums = self.stretches[partition], self._sums[partition]
         undoable = self._journal.newest is not None
         old = [sums.get(name) for name, _ in x] if undoable else []
         for name, value in x:
             sums[name] = sums.get(name, 0.0) + sign * value
         first, updates = before.first or n, before.updates + 1
+        since = before.restarts if before.first else restarts
         slack = before.slack - length - self._gamma
         proved = False
         if not slack > 0.0:
@@ -85,13 +91,13 @@ class Changes:
             proved = found is not None and found * ROUNDING < least
         if proved:
             newest = (*before.newest, Change(first, n))[-KEPT:]
-            self.stretches[partition] = Stretch(before.proved + 1, newest, 0, 0, 0.0)
+            self.stretches[partition] = Stretch(before.proved + 1, newest, 0, 0, 0, 0.0)
             self._sums[partition] = {}
         else:
-            self.stretches[partition] = Stretch(before.proved, before.newest, first, updates, slack)
+            self.stretches[partition] = Stretch(before.proved, before.newest, first, updates, since, slack)
         if undoable:
             self._journal.note((partition, before, sums if proved else None, x, old))
-        return proved
+        return proved and since == restarts
 
     def rollback(self) -> None:
         """Restore (never subtract) what was changed since `begin`."""
@@ -109,7 +115,15 @@ class Changes:
     def dump(self) -> list[Any]:
         """Each partition's stretch, and its sums."""
         return [
-            (one.proved, [list(each) for each in one.newest], one.first, one.updates, one.slack, sums)
+            (
+                one.proved,
+                [list(each) for each in one.newest],
+                one.first,
+                one.updates,
+                one.restarts,
+                one.slack,
+                sums,
+            )
             for one, sums in zip(self.stretches, self._sums, strict=True)
         ]
 
@@ -123,11 +137,12 @@ class Changes:
                 tuple(Change(int(one[0]), int(one[1])) for one in newest),
                 int(first),
                 int(updates),
+                int(restarts),
                 float(slack),
             )
-            for proved, newest, first, updates, slack, _ in state
+            for proved, newest, first, updates, restarts, slack, _ in state
         ]
-        self._sums = [{str(name): float(value) for name, value in one[5].items()} for one in state]
+        self._sums = [{str(name): float(value) for name, value in one[6].items()} for one in state]
         self.begin()
 
 

@@ -43,6 +43,7 @@ class Elimination:
 
     averaged = False
     window = None
+    restarts = None
 
     def __init__(self, settings: LearnerSettings, partitions: int) -> None:
         self._literals = CLASSES[settings.concepts or "monotone-conjunctions"]

@@ -62,6 +62,7 @@ class KernelPerceptron:
 
     averaged = False
     window = None
+    restarts = None
 
     def __init__(self, settings: LearnerSettings, partitions: int) -> None:
         self._tie = settings.tie

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple, Protocol
 
 from mistakebound.core.learners.claim import Claim, Run
 from mistakebound.core.linear.parts import Part
+from mistakebound.core.linear.restarts import Restarts
 from mistakebound.core.linear.window import Window
 from mistakebound.core.messages.features import Features
 from mistakebound.settings import LabelValue, LearnerSettings
@@ -25,6 +26,10 @@ class Learner(Part, Protocol):
     @property
     def window(self) -> Window | None:
         """Which updates count; None if all do."""
+
+    @property
+    def restarts(self) -> Restarts | None:
+        """How often it has started from zero, and which updates count since; None if it never does."""
 
     def score(self, x: Features, clock: int) -> Any:
         """Score of the published prediction, finite: one number, or one for each known class.

@@ -24,6 +24,8 @@ from mistakebound.settings import LabelValue, LearnerSettings
 class MulticlassPerceptron:
     """Plain or averaged (as `averaged_perceptron`: a = (T+1) theta - kappa for each class)."""
 
+    restarts = None
+
     def __init__(
         self, settings: LearnerSettings, partitions: int, classes: Sequence[LabelValue], averaged: bool
     ) -> None:

@@ -31,6 +31,7 @@ def unmet(settings: Settings, partitions: int | None = None) -> Iterator[Unmet]:
     yield from _of_features(kind, settings)
     if learner.window is not None and kind.no_window is not None:
         yield Unmet("learner.window", f"{kind.name} {kind.no_window.why}", kind.no_window.remedy)
+    yield from _restarting(settings, kind)
     if learner.delay_policy == "issued" and kind.no_issued is not None:
         yield Unmet("learner.delay_policy", f"{kind.name} {kind.no_issued.why}", kind.no_issued.remedy)
     yield from _by_score(settings, kind)
@@ -89,6 +90,25 @@ def _of_features(kind: Kind, settings: Settings) -> Iterator[Unmet]:
     elif features.cross is not None and settings.learner.variables is not None:
         wrong = "declared variables are not those of each tenant, which features.cross asks for"
         yield Unmet("learner.variables", wrong, "Leave one of the two out")
+
+
+def _restarting(settings: Settings, kind: Kind) -> Iterator[Unmet]:
+    learner, remedy = settings.learner, "Leave it out, or"
+    if learner.on_refuted is None:
+        return
+    if "on_refuted" not in kind.parameters:
+        yield Unmet("learner.on_refuted", f"{kind.name} does not restart", f"{remedy} take a perceptron")
+    elif len(declared(settings.labels)) != 2:
+        yield Unmet("learner.on_refuted", "changes are proved for two classes", f"{remedy} declare two")
+    elif learner.gamma is None:
+        yield Unmet(
+            "learner.on_refuted", "without a margin nothing is refuted", f"{remedy} set learner.gamma"
+        )
+    elif learner.window is not None:
+        yield Unmet("learner.on_refuted", "a window forgets by itself", f"{remedy} leave out learner.window")
+    elif learner.cost_sensitive:
+        wrong = "a proof counts each update once, and costs weigh them"
+        yield Unmet("learner.on_refuted", wrong, f"{remedy} leave out learner.cost_sensitive")
 
 
 def cautions(settings: Settings) -> Iterator[Unmet]:

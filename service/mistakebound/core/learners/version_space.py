@@ -32,6 +32,7 @@ class VersionSpace:
 
     averaged = False
     window = None
+    restarts = None
 
     def __init__(self, settings: LearnerSettings, partitions: int) -> None:
         """All concepts of the class that the settings name. Raises ValueError for none, or too many."""

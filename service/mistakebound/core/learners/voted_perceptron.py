@@ -25,6 +25,7 @@ class VotedPerceptron:
 
     averaged = True
     window = None
+    restarts = None
 
     def __init__(self, settings: LearnerSettings, partitions: int) -> None:
         assert partitions == 1

@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from mistakebound.core.linear.parts import Parts
+from mistakebound.core.linear.restarts import restarts_of
 from mistakebound.core.linear.theta import Theta, Tie, errs, euclidean, identity, predict, saturate, signed
 from mistakebound.core.linear.window import window_of
 from mistakebound.core.messages.features import Features
@@ -31,13 +32,14 @@ class Linear:
         step: Callable[[bool], float] = signed,
         length: Callable[[Features], float] = euclidean,
     ) -> None:
-        """Of `settings` it reads `window` and, unless one is given, `tie`.
+        """Of `settings` it reads `window`, `on_refuted` and, unless one is given, `tie`.
 
         `amount(score, x, positive)`: how much of y*x to add; default: all when the tie rule says that it errs.
         """
         self.window = window_of(settings, partitions)
-        self._theta = Theta(partitions, weight, self.window)
-        parts = Parts({"theta": self._theta, "folded": self.window}, self._changed)
+        self.restarts = restarts_of(settings, partitions)
+        self._theta = Theta(partitions, weight, self.window, self.restarts)
+        parts = Parts({"restarts": self.restarts, "theta": self._theta, "folded": self.window}, self._changed)
         self.begin, self.rollback, self.dump, self.load = parts.begin, parts.rollback, parts.dump, parts.load
         self.digest = self._theta.digest
         self._tie = tie or settings.tie
@@ -48,6 +50,8 @@ class Linear:
         self.length = length
         self.changes = 0
         """Grows with every change of theta."""
+        if self.restarts is not None:
+            self.restarts.tell.append(self._changed)
         self._scored: tuple[Features, int, float] = ((), -1, 0.0)
         """The newest published score, of which features, after how many changes."""
 

@@ -14,6 +14,7 @@ from sys import float_info
 from typing import Any, Literal
 
 from mistakebound.core.journal import Journal
+from mistakebound.core.linear.restarts import Apart, Restarts
 from mistakebound.core.linear.window import Blocks, Window
 from mistakebound.core.messages.features import Features
 
@@ -53,14 +54,21 @@ class Theta:
     """Rows [P, features] of sums of y*x, their coordinates, and the weights derived from these.
 
     Sums and weights are derived only when asked for: a fold adds many times before anybody looks.
-    With a window the rows are the sums of `blocks`, which then also undo.
+    With a window the rows are the sums of `blocks`, which then also undo; with restarts, those of `blocks` that count.
     """
 
     def __init__(
-        self, partitions: int, weight: Callable[[float], float] = identity, window: Window | None = None
+        self,
+        partitions: int,
+        weight: Callable[[float], float] = identity,
+        window: Window | None = None,
+        restarts: Restarts | None = None,
     ) -> None:
         self.rows: list[dict[str, float]] = [{} for _ in range(partitions)]
-        self.blocks = None if window is None else Blocks(window, self.rows)
+        self.blocks: Blocks | Apart | None = None if window is None else Blocks(window, self.rows)
+        if restarts is not None:
+            self.blocks = Apart(restarts, self.rows)
+            restarts.tell.append(self._restarted)
         self.unseen = weight(0.0)
         """The weight of a feature that no update has had."""
         self._weight = weight
@@ -103,8 +111,12 @@ class Theta:
 
     def leave_out(self, partition: int, oldest: int) -> None:
         """The partition's blocks before this number no longer count."""
-        assert self.blocks is not None
+        assert isinstance(self.blocks, Blocks)
         self._changed(self.blocks.leave_out(partition, oldest))
+
+    def _restarted(self) -> None:
+        assert isinstance(self.blocks, Apart)
+        self._changed(self.blocks.restart())
 
     def dump(self) -> Any:
         """The rows; with a window their blocks."""

@@ -180,6 +180,8 @@ class Update(Struct, frozen=True, omit_defaults=True, gc=False):
     """How much of y*x was added, as decided; absent where all of it was, as in all earlier records."""
     tenant: str | None = None
     """Whose features these are, where `features.cross` is set."""
+    restarts: int = 0
+    """`on_refuted` only: how often the model that learned it had started from zero."""
 
 
 class Base(Struct, frozen=True):

@@ -95,6 +95,11 @@ class Model:
         """Which updates count; None where all do."""
         return self.learner.window
 
+    @property
+    def restarts(self) -> int:
+        """How often it has started from zero."""
+        return 0 if self.learner.restarts is None else self.learner.restarts.made
+
     def version(self) -> Version:
         """What the next prediction is made with."""
         return Version(self.epoch, list(self.updates), list(self.clock) if self.learner.averaged else None)
@@ -209,7 +214,7 @@ class Model:
         self.decided += sum(self.updates) - behind
         self.updates[partition] += 1
         n = self.updates[partition]
-        self._fold(partition, x, label, predicted, sum(self.clock), amount, n)
+        self._fold(partition, x, label, predicted, sum(self.clock), amount, n, self.restarts)
         return n
 
     def _fold(
@@ -221,18 +226,24 @@ class Model:
         clock: int,
         amount: float,
         n: int,
+        seen: int,
     ) -> None:
-        """`n`: number of the update in this epoch; 0 for one of the epoch that this one is based on."""
+        """`n`: number of the update in this epoch; 0 for one of the epoch that this one is based on. `seen`: restarts."""
         self._encoded = None
         length = self.learner.length(x)
         self.radius = max(self.radius, length)
-        learned = self._learned(label)
+        learned, restarts = self._learned(label), self.learner.restarts
+        if restarts is not None:
+            restarts.into = seen
+            restarts.folded(partition)
         self.learner.fold(partition, x, learned, clock, self._learned(predicted), amount)
         if self._binary:
             sign = 1.0 if learned else -1.0
             self.recent.add(partition, Mistake(sign, x, clock))
             if self.changes is not None and n:
-                self.changes.add(partition, n, sign, x, length)
+                proved = self.changes.add(partition, n, sign, x, length, seen)
+                if proved and restarts is not None:
+                    restarts.restart()
 
     def follow(self, partition: int, update: Update) -> bool:
         """Fold a logged update, own or another worker's; False where it is known already.
@@ -255,7 +266,16 @@ class Model:
         self.decided += sum(update.model.updates) - update.behind
         self.needed = list(map(max, self.needed, update.model.updates))
         self.clock = list(map(max, self.clock, update.clock))
-        self._fold(partition, x, update.label, update.predicted, sum(update.clock), update.amount, update.n)
+        self._fold(
+            partition,
+            x,
+            update.label,
+            update.predicted,
+            sum(update.clock),
+            update.amount,
+            update.n,
+            update.restarts,
+        )
         return True
 
     def _readable(self, partition: int, update: Update, based: bool) -> Features:
@@ -280,7 +300,7 @@ class Model:
     def inherit(self, partition: int, update: Update) -> None:
         """Fold an update of the epoch that this one is based on: as an initial weight that counts as no update."""
         x = self._readable(partition, update, based=True)
-        self._fold(partition, x, update.label, update.predicted, 0, update.amount, 0)
+        self._fold(partition, x, update.label, update.predicted, 0, update.amount, 0, 0)
 
     def begin(self, undoable: bool = True) -> None:
         """What follows can be rolled back if it is `undoable`: the journal of a whole fold would grow as long as its log."""

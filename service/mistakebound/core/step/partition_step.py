@@ -347,6 +347,7 @@ class PartitionStep:
             return
         version = model.version()  # before this label is counted
         model.labelled(partition)
+        seen = model.restarts
         n = model.learn(partition, x, label, predicted, behind, amount)
         self.counting.updated(demoted=label == self.negative, tenant=entry.tenant)
         clock, raw = list(model.clock), Raw(entry.features)
@@ -356,6 +357,8 @@ class PartitionStep:
         )  # fmt: skip
         if amount != 1.0:
             update = replace(update, amount=amount)
+        if seen:
+            update = replace(update, restarts=seen)
         self._write(Outgoing("updates", partition, entry.id.encode(), encode(update)))
 
     def _unpark(self, record_id: str) -> None:

@@ -34,7 +34,7 @@ def expected_mistakes(model: Model, tallies: Iterable[Tally]) -> ExpectedMistake
     rate, prove = model.settings.labels.ask, model.kind.asking
     if rate is None or prove is None or model.based or model.missing != 0:
         return None
-    if model.window is not None and model.window.forgot:
+    if model.restarts or (model.window is not None and model.window.forgot):
         return None
     counted = list(tallies)
     radii = [tally.asked.radius for tally in counted if tally.asked is not UNSET]

@@ -25,6 +25,8 @@ class ProvedChanges:
     by_partition: tuple[int, ...]
     newest: tuple[ProvedChange, ...]
     """The newest of each partition, at most ten, oldest first."""
+    restarts: int | None = None
+    """How often the model has started from zero for it; None where it never does."""
 
 
 def proved_changes(model: Model) -> ProvedChanges | None:
@@ -38,4 +40,5 @@ def proved_changes(model: Model) -> ProvedChanges | None:
         for partition, one in enumerate(model.changes.stretches)
         for change in one.newest
     )
-    return ProvedChanges(max(counts), counts, newest)
+    restarts = None if model.learner.restarts is None else model.restarts
+    return ProvedChanges(max(counts), counts, newest, restarts)

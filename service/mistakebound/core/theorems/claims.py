@@ -40,15 +40,19 @@ def claims(model: Model, tallies: Iterable[Tally]) -> tuple[Bound, ...]:
 
     `tallies` are the epoch's, of all partitions or of those at hand. Nothing is claimed without a declaration, in an
     epoch that started from another one's rows, once a window has left updates out (each theorem counts all updates
-    against one theta that holds them all), or while updates are missing that a deciding model already had.
+    against one theta that holds them all), or while updates are missing that a deciding model already had. After a
+    restart: on one partition, where no deciding model lacked an update.
     """
     missing, settings = model.missing, model.settings.learner
-    if model.based or missing is None or (model.window is not None and model.window.forgot):
+    forgot = model.window is not None and model.window.forgot
+    if model.based or missing is None or forgot or not _restarts_known(model):
         return ()
     costs = None if model.costs is None else (model.costs.least, model.costs.most)
     claim = model.kind.claim(Run(settings, model.classes, model.radius, missing, model.learner, costs))
     if claim is None or not isfinite(claim.most):
         return ()
+    if model.restarts:
+        claim = _restarted(claim, model.restarts)
     counted = list(tallies)
     waited = [tally.outstanding for tally in counted]
     mistakes = sum(tally.mistakes for tally in counted)
@@ -69,6 +73,20 @@ def claims(model: Model, tallies: Iterable[Tally]) -> tuple[Bound, ...]:
     return tuple(found)
 
 
+def _restarts_known(model: Model) -> bool:
+    """Whether what a restart leaves is bounded."""
+    return not model.restarts or (model.partitions == 1 and not model.missing)
+
+
+def _restarted(claim: Claim, restarts: int) -> Claim:
+    """A learner restarts by a proof that rests on the same theta, so its theorem bounds each of its lives."""
+    most = bounds.restarted(claim.most * ROUNDING, restarts)
+    times = "1 restart" if restarts == 1 else f"{restarts} restarts"
+    return claim._replace(
+        theorem=f"{claim.theorem}, restarted", most=most, assumes=f"{claim.assumes}, {times}"
+    )
+
+
 def _bound(claim: Claim, of: Literal["updates", "mistakes"], value: float, count: int, assumes: str) -> Bound:
     return Bound(claim.theorem, value, count, count <= value * ROUNDING, of, assumes)
 
@@ -79,6 +97,8 @@ def why_none(model: Model) -> str:
         return "This epoch started from what another one had learned; no theorem speaks of that."
     if model.missing is None:
         return "Updates by other workers are still to come; the bound returns with them."
+    if not _restarts_known(model):
+        return "After a restart bounds are known for one partition and one worker only."
     undeclared = model.kind.undeclared(model.settings.learner)
     if undeclared is not None:
         return undeclared
@@ -90,12 +110,13 @@ def why_none(model: Model) -> str:
 def certificate(model: Model) -> float | None:
     """No separator of length 1 in the learner's own space has a larger margin on the updates that count.
 
-    Those are the updates of this epoch, or with a window the newest of them.
+    Those are the updates of this epoch, or with a window the newest of them, or those since a restart.
 
     Length as the learner's theorem measures it. None before an update and where no such statement is known:
     set learners, a kernel's budget, Littlestone's Winnow, Winnow with a number above or below 0 as threshold, open classes.
     """
-    updates = sum(model.updates if model.window is None else model.window.counting())
+    counting = model.window or model.learner.restarts
+    updates = sum(model.updates if counting is None else counting.counting())
     if model.based or not updates:
         return None
     settings, kind, length = model.settings.learner, model.kind, None

@@ -206,6 +206,10 @@ class Definitions:
             "Changes of the stream that the partition's updates of this epoch prove, if separators have learner.gamma as margin.",
             partition=(),
         )
+        self.restarts = add.late_gauge(
+            "model_restarts",
+            "Times in this epoch that the model started from zero, as learner.on_refuted says.",
+        )
         self.window = add.late_gauge(
             "learner_window", "Most updates of each partition that count, as learner.window says."
         )

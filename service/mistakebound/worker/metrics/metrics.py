@@ -111,8 +111,9 @@ class Metrics:
         """The most that are to be expected where labels are asked for; None where no theorem says so."""
         self._of.registry.show(self._of.expected, bound)
 
-    def proved_changes(self, by_partition: Sequence[int]) -> None:
-        """Changes proved in this epoch; empty where none can be."""
+    def proved_changes(self, by_partition: Sequence[int], restarts: int | None = None) -> None:
+        """Changes proved in this epoch, empty where none can be; how often the model restarted, None if it never does."""
+        self._of.registry.show(self._of.restarts, restarts)
         for partition in range(len(by_partition), self._proved):
             self._of.proved_changes.remove(str(partition))
         for partition, count in enumerate(by_partition):

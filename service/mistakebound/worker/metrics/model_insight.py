@@ -91,7 +91,10 @@ class ModelInsight:
                 found.margin_upper_bound, found.window_margin_upper_bound, model.settings.learner.gamma
             )
             proved = found.proved_changes
-            self._metrics.proved_changes(() if proved is None else proved.by_partition)
+            if proved is None:
+                self._metrics.proved_changes(())
+            else:
+                self._metrics.proved_changes(proved.by_partition, proved.restarts)
             self._metrics.version_space(concepts_left(model))
             if model.window is not None:
                 self._metrics.window(model.window.size, sum(model.window.counting()))

@@ -30,6 +30,7 @@ export function showBounds(status, worker) {
     said.push(proved.count
       ? `So the stream has changed at least ${proved.count === 1 ? "once" : `${count(proved.count)} times`} in this epoch.`
       : "No change of the stream is proved in this epoch.");
+    if (proved.restarts) said.push(`The model has started from zero ${proved.restarts === 1 ? "once" : `${count(proved.restarts)} times`}.`);
   }
   say("margin", said.join(" "));
 }
