@@ -5,6 +5,7 @@
     python -m tests.benchmarks workloads      ours beside the limit: features, tokens, mistakes, classes
     python -m tests.benchmarks short          in two minutes: ours beside the limit and the users' loop
     python -m tests.benchmarks offline        replay beside River, scikit-learn, Vowpal Wabbit; recovery
+    python -m tests.benchmarks drift          windows, restarts at proved changes and ADWIN on streams that drift
 
 Each of these is a program of its own: python -m tests.benchmarks.latency, .growth, .takeover, .scale.
 What contenders need beyond the extra `test` is installed when it is first needed: pinned, in environments of its own.
@@ -22,7 +23,7 @@ with warnings.catch_warnings():
     warnings.simplefilter("ignore", DeprecationWarning)
     import kafka  # noqa: F401
 
-from tests.benchmarks import offline, throughput, workloads
+from tests.benchmarks import drift, offline, throughput, workloads
 from tests.benchmarks.throughput import Contender
 from tests.benchmarks.workload import Workload
 from tests.log.support.broker import Broker
@@ -47,6 +48,9 @@ def main() -> int:
     rounds = given.rounds or ROUNDS.get(given.what, 5)
     if given.what == "offline":
         print(offline.table(rounds))
+        return 0
+    if given.what == "drift":
+        print("\n" + drift.table(_tell))
         return 0
     work = Workload(
         given.records or RECORDS.get(given.what, 40_000),
@@ -77,7 +81,7 @@ def _arguments() -> argparse.Namespace:
         description=__doc__,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    commands = (*COMPARED, "workloads", "offline")
+    commands = (*COMPARED, "workloads", "offline", "drift")
     parser.add_argument("what", nargs="?", default="throughput", choices=commands)
     parser.add_argument("--rounds", type=int, help="default 5; of workloads and short 3")
     parser.add_argument("--records", type=int, help="default 40,000; of confluent 100,000, of short 20,000")

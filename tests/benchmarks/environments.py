@@ -35,7 +35,7 @@ def python(contender: str) -> str:
         program = str(folder / "bin" / "python")
         subprocess.run([program, "-m", "pip", "install", "-q", *PINNED[contender]], check=True, env=apart)
 
-    return str(_made_once(contender, " ".join(PINNED[contender]).encode(), install) / "bin" / "python")
+    return str(made_once(contender, " ".join(PINNED[contender]).encode(), install) / "bin" / "python")
 
 
 def compiled_checkout() -> Path:
@@ -43,10 +43,10 @@ def compiled_checkout() -> Path:
     sources = (compiled.ROOT / "pyproject.toml", *sorted((compiled.ROOT / "service").rglob("*.py")))
     programs = sorted((compiled.ROOT / "tests" / "benchmarks").rglob("*.py"))
     content = b"".join(path.read_bytes() for path in (*sources, *programs))
-    return _made_once("compiled", content, compiled.checkout)
+    return made_once("compiled", content, compiled.checkout)
 
 
-def _made_once(name: str, content: bytes, make: Callable[[Path], None]) -> Path:
+def made_once(name: str, content: bytes, make: Callable[[Path], None]) -> Path:
     """The folder in the user's cache for what is made of this content; one that was left unfinished is made anew."""
     cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "mistakebound"
     digest = hashlib.sha256(sys.version.encode() + content).hexdigest()[:12]

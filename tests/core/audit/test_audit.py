@@ -1,5 +1,6 @@
 """The audit finds nothing in an honest log, whatever happened to its worker, and finds each thing that was altered."""
 
+import json
 import math
 import struct
 from collections import Counter
@@ -808,7 +809,15 @@ def test_proved_changes_are_derived_again_and_found_as_they_are(_proved: Made) -
 
 @pytest.mark.parametrize(
     ("place", "told"),
-    [(0, "proved changes"), (1, "newest"), (2, "first"), (3, "updates"), (4, "sums"), (5, "sums")],
+    [
+        (0, "proved changes"),
+        (1, "newest"),
+        (2, "first"),
+        (3, "updates"),
+        (4, "restarts"),
+        (5, "sums"),
+        (6, "sums"),
+    ],
 )
 def test_altered_proved_changes_in_a_checkpoint_are_found(place: int, told: str, _proved: Made) -> None:
     """The count, which updates proved it, and all of the present stretch."""
@@ -816,8 +825,8 @@ def test_altered_proved_changes_in_a_checkpoint_are_found(place: int, told: str,
     one = checkpoint.model.changes[1]
     if place == 1:
         one[1][-1][1] += 1
-    elif place == 5:
-        one[5]["a"] = one[5].get("a", 0.0) + 0.5
+    elif place == 6:
+        one[6]["a"] = one[6].get("a", 0.0) + 0.5
     else:
         one[place] += 1
     found = _proved.log.audit(checkpoint)
@@ -842,3 +851,17 @@ def test_proved_changes_that_nobody_declared_a_margin_for_are_found(made: Made) 
     added = msgspec.structs.replace(checkpoint.model, changes=[])
     found = made.log.audit(msgspec.structs.replace(checkpoint, model=added))
     assert dict(found.differing) == {"checkpoint models": 1}
+
+
+def test_an_update_that_says_it_saw_another_number_of_restarts_is_found() -> None:
+    """It would be added to other rows."""
+    made = Made(learner={"kind": "perceptron", "gamma": 0.4, "on_refuted": "restart"})
+    assert made.feeder.state.model.restarts > 1
+    assert made.log.audit(made.checkpoint()).first == []
+    records = made.log.records["updates", 1]
+    place = next(n for n, record in enumerate(records) if b'"restarts":' in (record.value or b""))
+    update = json.loads(records[place].value or b"")
+    del update["restarts"]
+    records[place] = records[place]._replace(value=encode(update))
+    found = made.log.audit(most=1_000)
+    assert any("restarts is 0, should be" in one.text for one in found.first if one.check == "updates")

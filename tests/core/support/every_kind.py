@@ -160,6 +160,8 @@ _CHOSEN: Mapping[str, Case] = {
     "averaged perceptron, three classes, window": _case(
         "averaged-perceptron", _best, labels=THREE, window=22
     ),
+    "perceptron, restart": _case("perceptron", gamma=0.6, on_refuted="restart"),
+    "averaged perceptron, restart": _case("averaged-perceptron", gamma=0.6, on_refuted="restart"),
     "perceptron, labels asked for": _case("perceptron", labels={"ask": 0.8, "ask_seed": 3}),
     "balanced winnow, labels asked for": _case("balanced-winnow", labels={"ask": 0.8}),
     "averaged perceptron, probabilities": _case("averaged-perceptron", predictions={"probability": True}),

@@ -92,15 +92,18 @@ class Apart:
         seen, made = self._restarts.into, self._restarts.made
         if seen < made:
             return []
-        row = self.of[partition].setdefault(seen, {})
+        rows = self.of[partition]
         for name, value in x:
+            row = rows.setdefault(seen, {})  # no name, no row
             old = row.get(name)
             self._journal.note((partition, seen, name, old))
             row[name] = (0.0 if old is None else old) + (0.0 if value == 0.0 else scale * value)
         if seen > made:
             return []
         names = [name for name, _ in x]
-        self._rows[partition].update((name, row[name]) for name in names)
+        if names:
+            shown = rows[seen]
+            self._rows[partition].update((name, shown[name]) for name in names)
         return names
 
     def restart(self) -> list[str]:
