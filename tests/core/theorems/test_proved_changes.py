@@ -114,6 +114,7 @@ def test_a_report_tells_them_where_a_margin_is_declared() -> None:
     assert json.loads(told.to_json())["proved_changes"] == {
         "count": 1, "by_partition": [1],
         "newest": [{"partition": 0, "first": change.first, "update": change.update}],
+        "restarts": None,
     }  # fmt: skip
     jsonschema.validate(json.loads(msgspec.json.encode(status(told, {}, None).as_dict())), schema())
     assert schema()["$defs"]["ProvedChanges"]["required"] == ["count", "by_partition", "newest"]
