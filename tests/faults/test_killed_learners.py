@@ -11,7 +11,7 @@ import pytest
 from mistakebound.config.keys import render_toml
 from mistakebound.core.messages.schema import read_prediction
 from mistakebound.core.records import Outgoing
-from mistakebound.core.replay.replay import Row, as_stream, replay_rows
+from mistakebound.core.replay.replay import Row, as_stream, replay_rows, report_of
 from mistakebound.settings import OF_EPOCH, Settings
 from mistakebound.worker.takeover import fold_updates
 from tests.commands.support.command_line import run
@@ -27,6 +27,8 @@ DELAY = 5
 RULES = {"batch": {"max_records": 10}, "checkpoint": {"every_updates": 7}}
 ON_KAFKA = ("averaged-perceptron", "kernel-perceptron", "balanced-winnow", "elimination")
 """A few kinds: what is kept of a learner is the same on either log."""
+SAID_BESIDE = "perceptron, labels asked for, probabilities"
+"""What predictions say beside their class is counted when their labels come, whoever made them."""
 
 
 def flags(settings: Mapping[str, Mapping[str, Any]]) -> Iterator[str]:
@@ -73,13 +75,16 @@ def survives(case: Case, url: str, prefix: str, children: Children) -> None:
         assert told["model"]["digest"] == expected
         assert told["model"]["updates"] == undisturbed.model.updates
         assert told["mistakes"] == undisturbed.ledgers[0].tallies.life.mistakes
+        expected_report = json.loads(report_of(undisturbed).to_json())
+        assert told.get("asked") == expected_report.get("asked")
+        assert told.get("probabilities") == expected_report.get("probabilities")
         assert fold_updates(place.log, settings, None).model.digest() == expected
         predictions = [read_prediction(record) for record in place.log.read("predictions", 0, 0)]
         assert [each.id for each in predictions] == [row.id for row in rows]
         assert sum(undisturbed.model.updates) > 0
 
 
-@pytest.mark.parametrize("name", [*FORMS.values(), *MORE])
+@pytest.mark.parametrize("name", [*FORMS.values(), *MORE, SAID_BESIDE])
 def test_a_killed_learner_goes_on_to_the_same_bits_on_sqlite(
     name: str, tmp_path: Path, children: Children
 ) -> None:
@@ -87,7 +92,7 @@ def test_a_killed_learner_goes_on_to_the_same_bits_on_sqlite(
     survives(CASES[name], f"sqlite:{tmp_path / 'log.db'}", "", children)
 
 
-@pytest.mark.parametrize("name", [FORMS[kind] for kind in ON_KAFKA])
+@pytest.mark.parametrize("name", [*(FORMS[kind] for kind in ON_KAFKA), SAID_BESIDE])
 def test_a_killed_learner_goes_on_to_the_same_bits_on_kafka(
     name: str, kafka_bootstrap: str, prefix: str, children: Children
 ) -> None:
