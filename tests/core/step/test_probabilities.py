@@ -186,6 +186,28 @@ def test_a_label_counts_where_its_prediction_was() -> None:
     assert f.ledger.tallies.epoch.reliability == found
 
 
+def test_a_label_between_two_examples_of_a_step_counts_for_the_second() -> None:
+    """And for none before it: of one step, as of three."""
+    f = feeding()
+    first, second, third = f.feed(
+        f.example("a", 1), f.example("b", 2), f.label("a", 3, False), f.example("c", 4)
+    ).predictions
+    assert (first["probability"], second["probability"]) == (0.5, 0.5)
+    assert third["probability"] < 0.5
+
+
+def test_a_label_of_an_older_epochs_prediction_counts_for_life_alone() -> None:
+    """The present model's table holds its own predictions, and begins empty."""
+    f = feeding()
+    f.feed(f.example("a", 1))
+    f.model.epoch = 2
+    f.ledger.tallies.begin_epoch()
+    fed = f.feed(f.label("a", 2, False), f.example("b", 3))
+    assert f.ledger.tallies.life.reliability.labelled[10] == 1
+    assert f.ledger.tallies.epoch.reliability is UNSET
+    assert fed.predictions[-1]["probability"] == 0.5
+
+
 def test_a_label_applied_late_judges_no_probability() -> None:
     """Which one its prediction had is no longer known."""
     f = feeding(labels={"max_delay": 0.01})
