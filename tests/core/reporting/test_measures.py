@@ -2,6 +2,7 @@
 
 import math
 import warnings
+from collections import Counter
 from collections.abc import Sequence
 from fractions import Fraction
 from random import Random
@@ -26,7 +27,7 @@ def tally(judged: Sequence[Judged], *, earlier: int = 0) -> Tally:
     found = zero()
     found.labels["applied"] = len(judged) + earlier
     found.confusion = Confusion()
-    add(found.confusion, counted(found.confusion, judged), classes_open=False)
+    add(found.confusion, counted(found.confusion, judged, Counter(judged)), classes_open=False)
     return found
 
 

@@ -20,7 +20,8 @@ def of(judged: list[Judged], *, portions: int = 1, classes_open: bool = False) -
     confusion = Confusion()
     size = -(-len(judged) // portions) or 1
     for begin in range(0, len(judged), size):
-        add(confusion, counted(confusion, judged[begin : begin + size]), classes_open=classes_open)
+        portion = judged[begin : begin + size]
+        add(confusion, counted(confusion, portion, Counter(portion)), classes_open=classes_open)
     return confusion
 
 

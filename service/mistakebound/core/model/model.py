@@ -43,6 +43,7 @@ class Model:
         self.classes = self.reader.classes
         self.kind = kind_of(settings)
         self.learner: Learner = self.kind.make(settings.learner, partitions)
+        self._averaging = cast(Averaging, self.learner) if self.learner.averaged else None
         self.radius = 0.0
         """Largest length of an example updated on, in the learner's own space: the R of its theorem."""
         self._binary = len(self.classes) == 2
@@ -158,13 +159,20 @@ class Model:
 
     def judge(self, x: Features, label: LabelValue) -> tuple[float, LabelValue | None, LabelValue | None]:
         """What `decide` gives, and the class that would be published now."""
-        if not self.learner.averaged:
+        averaging = self._averaging
+        if averaging is None:
             amount, predicted = self.decide(x, label)
             return amount, predicted, predicted
-        averaging = cast(Averaging, self.learner)
-        amount, predicted, published = averaging.judge(x, self._learned(label), sum(self.clock))
-        said = self._declared(predicted)
-        return self._at_cost(amount, label, said), said, self._declared(published)
+        clock = sum(self.clock)
+        if not self._binary:
+            amount, predicted, published = averaging.judge(x, label, clock)
+        else:
+            positive, negative = self.classes
+            amount, said, says = averaging.judge(x, label == positive, clock)
+            predicted, published = positive if said else negative, positive if says else negative
+        if self.costs is not None:
+            amount = self._at_cost(amount, label, predicted)
+        return amount, predicted, published
 
     def _at_cost(self, amount: float, label: LabelValue, predicted: LabelValue | None) -> float:
         """Of a cost-sensitive learner, an update's amount is the cost of its mistake. At a score of 0 there may be none

@@ -1,7 +1,6 @@
 """Adding judged predictions to a `Confusion`: label after label, whatever the steps, so that one log has one count."""
 
-from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from msgspec import UNSET, UnsetType
 
@@ -49,9 +48,10 @@ def add(confusion: Confusion, judged: Sequence[tuple[Judged, int]], *, classes_o
         majority.held.sort(key=_order)
 
 
-def counted(confusion: Confusion, judged: Iterable[Judged]) -> Sequence[tuple[Judged, int]]:
-    """Each with how often it came, where its order does not matter; else one after the other."""
-    together = Counter(judged)
+def counted(
+    confusion: Confusion, judged: Iterable[Judged], together: Mapping[Judged, int]
+) -> Sequence[tuple[Judged, int]]:
+    """Each with how often it came, as `together` has it, where its order does not matter; else one after the other."""
     names = {name for one in together for name in one[:3] if name is not None}
     names.update(name for name in confusion.classes if name is not None)
     if confusion.actual or len(names) > MOST_TABLED or sum(map(_bytes, names)) > NAMES_BYTES:

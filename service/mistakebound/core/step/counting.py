@@ -44,11 +44,13 @@ class Counting:
 
         `of_epoch`: it was made in the present epoch. `outstanding`: examples waiting, this one included.
         """
-        name, said, mistaken = spelled(label), _name(predicted), predicted != label
-        differs = name != self._last
-        self._judged.append((name, said, self._life.name, differs))
+        name, said = spelled(label), None if predicted is None else spelled(predicted)
+        mistaken, leader, differs = predicted != label, self._life.name, name != self._last
+        one = (name, said, leader, differs)
+        self._judged.append(one)
         if of_epoch:
-            self._of_epoch.append((name, said, self._epoch.name, differs))
+            leads = self._epoch.name
+            self._of_epoch.append(one if leads == leader else (name, said, leads, differs))
         self._last = name
         self._life.see(name)
         self._epoch.see(name)
@@ -71,9 +73,8 @@ class Counting:
 
     def at_label(self, *, mistaken: bool, of_epoch: bool) -> None:
         """Count what the model says of the example just judged, before it learns from the label."""
-        if mistaken:
-            self._at_label[0] += 1
-            self._at_label[1] += of_epoch
+        self._at_label[0] += mistaken
+        self._at_label[1] += mistaken and of_epoch
 
     def updated(self, *, demoted: bool, tenant: str | None = None) -> None:
         """The model learned, from an example of this tenant."""
@@ -129,10 +130,11 @@ class Counting:
             return
         if self._last is not None:
             self._tallies.last_label = self._last
-        facts, judged = self._facts, counted(life, self._judged)
-        add(life, judged, classes_open=self._open)
-        add(epoch, counted(epoch, self._of_epoch), classes_open=self._open)
-        for (actual, predicted, _, _), times in judged:
+        facts, together = self._facts, Counter(self._judged)
+        of_epoch = together if self._of_epoch == self._judged else Counter(self._of_epoch)
+        add(life, counted(life, self._judged, together), classes_open=self._open)
+        add(epoch, counted(epoch, self._of_epoch, of_epoch), classes_open=self._open)
+        for (actual, predicted, _, _), times in together.items():
             if predicted is not None:
                 facts.evaluations[actual, predicted] += times
             if actual != predicted:

@@ -336,7 +336,8 @@ class PartitionStep:
                 return
         if self.reader.knows(label):  # or else it was parked in an older epoch, which had other classes
             amount, predicted, says = model.judge(x, label)
-            self.counting.at_label(mistaken=says != label, of_epoch=of_epoch)
+            if says != label:
+                self.counting.at_label(mistaken=True, of_epoch=of_epoch)
             if self.issued and of_epoch:
                 amount, predicted = 1.0 if mistaken else 0.0, entry.predicted
                 behind = model.folded() - entry.updates
