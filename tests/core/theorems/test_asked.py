@@ -77,6 +77,12 @@ def test_the_bound_is_least_at_half_the_radius_squared_where_it_is_novikoffs() -
         ("no margin is declared", 0, 1, world(1.0, 0) | {"learner": {"kind": "perceptron"}}),
         ("no theorem is known", 0, 1, world(1.0, 0, learner={"kind": "passive-aggressive"})),
         ("a window left updates out", 0, 1, world(1.0, 0, learner={"window": 1})),
+        (
+            "updates are costs",
+            0,
+            1,
+            world(1.0, 0, learner={"cost_sensitive": True}, labels={"costs": {"false_negative": 5}}),
+        ),
     ],
 )
 def test_nothing_is_expected_where_the_theorem_does_not_speak(

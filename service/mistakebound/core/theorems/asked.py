@@ -29,10 +29,11 @@ class ExpectedMistakes:
 def expected_mistakes(model: Model, tallies: Iterable[Tally]) -> ExpectedMistakes | None:
     """What the theorem says of this epoch, from its tallies of all partitions; None where it says nothing.
 
-    It asks for a declared margin, for an epoch that began from nothing, and for zero delay and one worker.
+    It asks for a declared margin, for an epoch that began from nothing, for zero delay and one worker, and for updates
+    of one size: what it says where they are costs is not known.
     """
     rate, prove = model.settings.labels.ask, model.kind.asking
-    if rate is None or prove is None or model.based or model.missing != 0:
+    if rate is None or prove is None or model.based or model.missing != 0 or model.costs is not None:
         return None
     if model.restarts or (model.window is not None and model.window.forgot):
         return None
