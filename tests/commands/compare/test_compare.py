@@ -124,12 +124,32 @@ def test_replays_of_labelled_data_are_compared_by_what_they_judged() -> None:
     found = json.loads(told)
     assert found["first"] | {"name": ""} == {
         "name": "", "learner": "averaged-perceptron", "judged": 1250, "alone": 0, "again": 0,
-        "mistakes": 145, "mistake_rate": 145 / 1250,
+        "mistakes": 145, "mistake_rate": 145 / 1250, "cost": None,
     }  # fmt: skip
     assert found["second"]["mistakes"] == 205
     assert found["better"] == "first"
     assert found["promotion"] == {"changes": {"learner.kind": "averaged-perceptron"}, "commands": []}
     assert ok("compare", "a.jsonl", "b.jsonl", "--json", log=None).stdout == told
+
+
+def test_what_the_mistakes_cost_is_told_where_the_settings_say_it() -> None:
+    """As they are set now, or as an epoch that learned from them had them."""
+    costs = "--set=labels.costs={false_positive = 1, false_negative = 10}"
+    replayed("a.jsonl")
+    replayed("b.jsonl", "--set", "learner.kind=perceptron")
+    told = ok("compare", "a.jsonl", "b.jsonl", costs, log=None).stdout
+    found = json.loads(ok("compare", "a.jsonl", "b.jsonl", "--json", costs, log=None).stdout)
+
+    assert found["second"]["cost"] > found["second"]["mistakes"]
+    assert (found["better"], found["cheaper"]) == ("first", "first")
+    assert f", cost {found['first']['cost']:g}" in told
+    assert "cheaper     the first ('a.jsonl') by " in told
+
+    replayed("c.jsonl", "--set", "learner.kind=perceptron", "--set=learner.cost_sensitive=true", costs)
+    learned = json.loads(ok("compare", "c.jsonl", "b.jsonl", "--json", log=None).stdout)
+    assert learned["second"]["cost"] == found["second"]["cost"]
+    wrong = run("compare", "a.jsonl", "b.jsonl", "--set=labels.costs={cat = {dog = 5}}", log=None)
+    assert wrong.exit_code == 2
 
 
 def replayed(file: str, *options: str) -> None:

@@ -16,9 +16,11 @@ from mistakebound.core.comparison.judged import (
     judged_outcomes,
 )
 from mistakebound.core.messages import schema as messages
+from mistakebound.core.messages.costs import costs_of
 from mistakebound.core.messages.schema import Decision, Inputs, Outcomes, RecoveryPoint, Version
 from mistakebound.core.messages.tallies import Tallies, zero
 from mistakebound.core.records import Record
+from mistakebound.settings import LabelSettings
 
 NAMES, LEARNERS = ("champion", "challenger"), ("perceptron", None)
 
@@ -115,6 +117,21 @@ def test_two_wrong_predictions_are_no_evidence_even_when_they_differ() -> None:
 
     assert (found.both_wrong, found.evidence.only_second_right) == (1, 1)
     assert found.kinds[0].first is None
+
+
+def test_the_cheaper_one_may_be_the_one_of_more_mistakes() -> None:
+    """Missing a positive costs ten times a false alarm: three of these are cheaper than one of those."""
+    costs = costs_of(LabelSettings(costs={"false_positive": 0.1, "false_negative": 1}))
+    first, second, labels = "0111", "1000", "1000"
+    found = compare(NAMES, LEARNERS, side("0000", labels), side("1111", labels), costs)
+
+    assert (found.first.mistakes, found.first.cost) == (1, 1.0)
+    assert (found.second.mistakes, found.second.cost) == (3, 0.3)
+    assert (found.better, found.cheaper) == ("first", "second")
+    alike = compare(NAMES, LEARNERS, side(first, labels), side(first, labels), costs)
+    assert (alike.cheaper, alike.first.cost) == (None, alike.second.cost)
+    unsaid = compare(NAMES, LEARNERS, side(first, labels), side(second, labels))
+    assert (unsaid.cheaper, unsaid.first.cost) == (None, None)
 
 
 def test_nothing_in_common_is_an_error() -> None:

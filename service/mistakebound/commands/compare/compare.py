@@ -1,11 +1,17 @@
 """`compare`: which of two streams of predictions on the same ids is better, and on what evidence."""
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from typer import Argument
 
 from mistakebound.commands.errors import CommandError
 from mistakebound.commands.options import Config, Json, LogUrl, Sets, read_log_settings
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from mistakebound.commands.compare.sides import OpenSide
+    from mistakebound.core.messages.costs import Costs
 
 
 def compare(
@@ -42,7 +48,8 @@ def compare(
         two = held.enter_context(open_side(second, settings, first))
         learners = one.learner, two.learner
         try:
-            found = comparison.compare((first, second), learners, one.judged, two.judged)
+            costs = _costs(one, config, sets, log) or _costs(two, config, sets, log)
+            found = comparison.compare((first, second), learners, one.judged, two.judged, costs)
         except comparison.NotComparable as error:
             raise CommandError(str(error), ExitCode.CHECK_FAILED) from None
     found = promotion(found, one, two, settings)
@@ -50,3 +57,17 @@ def compare(
         print_json(found.as_dict())
     else:
         print(render_comparison(found))
+
+
+def _costs(
+    side: "OpenSide", config: "Path | None", sets: list[str] | None, log: str | None
+) -> "Costs | None":
+    """What mistakes cost: as it is set now, else as the side's epoch fixed it. Raises ConfigurationError."""
+    import os
+
+    from mistakebound.config.load import load_in_epoch
+    from mistakebound.core.messages.costs import costs_of
+
+    labels = {} if side.settings is None else side.settings.get("labels", {})
+    found = load_in_epoch(config, sets or (), log, os.environ, 0, {"labels": labels})
+    return costs_of(found.settings.labels)

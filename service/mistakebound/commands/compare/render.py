@@ -32,6 +32,11 @@ def render_comparison(found: Comparison) -> str:
         ),
         ("better", _verdict(found)),
     ]
+    if found.cheaper is not None:
+        sides = found.first, found.second
+        less, more = sides if found.cheaper == "first" else (sides[1], sides[0])
+        by = (more.cost or 0.0) - (less.cost or 0.0)
+        rows.append(("cheaper", f"the {found.cheaper} ({less.name!r}) by {by:g}"))
     parts = [render_table(*rows)]
     if found.kinds:
         kinds = [
@@ -52,7 +57,8 @@ def _side(side: Side) -> str:
     name = f"{side.name!r}" if side.learner is None else f"{side.name!r}, {side.learner}"
     again = f", {side.again} of ids that came again left out" if side.again else ""
     rate = render_rate(side.mistake_rate)
-    return f"{name}: {side.mistakes} mistakes, rate {rate}; {side.alone} ids that only it judged{again}"
+    cost = "" if side.cost is None else f", cost {side.cost:g}"
+    return f"{name}: {side.mistakes} mistakes, rate {rate}{cost}; {side.alone} ids that only it judged{again}"
 
 
 def _evidence(one: Evidence) -> str:

@@ -14,6 +14,7 @@ import msgspec
 
 from mistakebound.core.comparison import evidence
 from mistakebound.core.comparison.judged import Judged
+from mistakebound.core.messages.costs import Costs
 from mistakebound.core.messages.labels import spelled
 from mistakebound.settings import LabelValue
 
@@ -45,6 +46,8 @@ class Side:
     mistakes: int
     """On the pairs."""
     mistake_rate: float
+    cost: float | None
+    """Of these mistakes; null where `labels.costs` is not set."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,6 +126,8 @@ class Comparison:
     evidence: Evidence
     since: Since | None
     """Null: it never came to 20."""
+    cheaper: Which | None
+    """The one whose mistakes cost less; null where they cost the same, or nothing is said of costs."""
     kinds: tuple[DifferenceKind, ...]
     """On what they differ most: most frequent first."""
     newest: tuple[Difference, ...]
@@ -160,8 +165,9 @@ def compare(
     learners: tuple[str | None, str | None],
     first: Iterable[Judged],
     second: Iterable[Judged],
+    costs: Costs | None = None,
 ) -> Comparison:
-    """Pair both, and bet. Raises NotComparable."""
+    """Pair both, and bet; add up what their mistakes cost. Raises NotComparable."""
     one, two = _once(first), _once(second)
     for name, side in zip(names, (one, two), strict=True):
         if not side.of:
@@ -193,9 +199,16 @@ def compare(
     if bet.first != bet.second:
         better = "first" if bet.first > bet.second else "second"
     sides = [
-        Side(name, learner, len(side.of), len(side.of) - len(pairs), side.again, wrong, wrong / len(pairs))
-        for name, learner, side, wrong in zip(names, learners, (one, two), mistakes, strict=True)
-    ]
+        Side(
+            name, learner, len(side.of), len(side.of) - len(pairs), side.again, wrong, wrong / len(pairs), cost
+        )
+        for name, learner, side, wrong, cost in zip(
+            names, learners, (one, two), mistakes, _costs(pairs, costs), strict=True
+        )
+    ]  # fmt: skip
+    cheaper: Which | None = None
+    if costs is not None and sides[0].cost != sides[1].cost:
+        cheaper = "first" if (sides[0].cost or 0.0) < (sides[1].cost or 0.0) else "second"
     return Comparison(
         first=sides[0],
         second=sides[1],
@@ -206,6 +219,7 @@ def compare(
         fewer_mistakes=abs(bet.first - bet.second),
         evidence=_evidence(bet.first, bet.second),
         since=since,
+        cheaper=cheaper,
         kinds=tuple(
             DifferenceKind(*kind, count, differing[kind])
             for kind, count in sorted(kinds.items(), key=lambda item: (-item[1], str(item[0])))[:MOST_KINDS]
@@ -245,6 +259,19 @@ def _pairs(names: tuple[str, str], one: _Once, two: _Once) -> list[_Pair]:
             "must have predicted the same examples; give a challenger the same input topics"
         )
     return sorted(pairs, key=lambda pair: pair[:2])
+
+
+def _costs(pairs: list[_Pair], costs: Costs | None) -> tuple[float | None, float | None]:
+    """What the mistakes of both cost, each exact but for one rounding."""
+    if costs is None:
+        return None, None
+    made: tuple[Counter[tuple[str, str | None]], ...] = (Counter(), Counter())
+    for pair in pairs:
+        actual = spelled(pair.label)
+        for counted, predicted in zip(made, (pair.first, pair.second), strict=True):
+            counted[actual, _spelled(predicted)] += 1
+    first, second = (costs.total((*one, count) for one, count in counted.items()) for counted in made)
+    return first, second
 
 
 def _evidence(first: int, second: int) -> Evidence:
