@@ -20,6 +20,7 @@ SESSION_S = 10.0
 REBALANCE_S = 8.0
 SWEEP_S = 1.0
 MOST_BYTES = 1_048_000
+GROUP = "the group"
 MARKER_S = 0.05
 """At most so long after another do a transaction's markers arrive, as a rule."""
 
@@ -166,6 +167,8 @@ class Broker:
         self.logs: dict[TopicPartition, PartitionLog] = {}
         self.group = Group()
         self.down = False
+        self.leads: Any = None
+        """Who leads what, where there are several brokers (`leaders.py`)."""
         self.stalled_until_s = 0.0
         self.slow_markers_s = MARKER_S
         self.disk_full_until_s = 0.0
@@ -339,7 +342,7 @@ class Broker:
 
         def mark(place: TopicPartition | None) -> None:
             nonlocal left
-            if self.down:  # the marker is written once the brokers are back
+            if self._is_away(place or GROUP):  # the marker is written once its broker is back
                 self._scheduler.after(SWEEP_S, lambda: mark(place))
                 return
             if place is None:
@@ -446,7 +449,7 @@ class Broker:
     def _sweep(self) -> None:
         self._scheduler.after(SWEEP_S, self._sweep)
         group, now_s = self.group, self._scheduler.now_s
-        if self.down or now_s < self.stalled_until_s:
+        if self._is_away(GROUP) or now_s < self.stalled_until_s:
             for each in group.members.values():  # nobody can be heard
                 each.seen_s = now_s
             return
@@ -459,6 +462,9 @@ class Broker:
             self._rebalance(None)
         if group.rebalancing and group.members and all(each.joined for each in group.members.values()):
             self._share_out()
+
+    def _is_away(self, place: TopicPartition | str) -> bool:
+        return self.down or (self.leads is not None and not self.leads.answers(place))
 
     def _check_size(self, record: Outgoing) -> None:
         most = MOST_BYTES if record.topic in INPUTS else self.most_bytes

@@ -40,7 +40,8 @@ from mistakebound.log.protocol import (
 )
 from mistakebound.settings import Settings
 from tests.simulate import broker as brokers
-from tests.simulate.broker import BrokerError
+from tests.simulate.broker import GROUP, BrokerError
+from tests.simulate.leaders import MOVED, Place
 from tests.simulate.network import ConnectionEnded, Network, NoAnswer
 from tests.simulate.scheduler import Signal
 
@@ -76,14 +77,16 @@ class Client:
     most_records: int = 50
 
 
-def ask(network: Network, call: Callable[[], Answer], doing: str, seconds: float = ASKED_S) -> Answer:
+def ask(
+    network: Network, call: Callable[[], Answer], doing: str, *places: Place, seconds: float = ASKED_S
+) -> Answer:
     """Ask until there is an answer. Raises Unreachable after so long, OffsetLost; other errors as they are."""
     scheduler = network.scheduler
     end_s = scheduler.now_s + seconds
     while True:
         try:
-            return network.ask(call)
-        except (ConnectionEnded, NoAnswer, brokers.UnstableOffsets) as error:
+            return network.ask(call, *places)
+        except (ConnectionEnded, NoAnswer, brokers.UnstableOffsets, *MOVED) as error:
             if scheduler.now_s > end_s:
                 raise Unreachable(f"{doing}: {error!r}") from error
         except brokers.OffsetOutOfRange as error:
@@ -107,16 +110,23 @@ def fetch(
     if not asked:
         return []
 
-    def call() -> dict[TopicPartition, tuple[list[Record], int]]:
-        return {
-            at: network.broker.fetch(at, start, most, uncommitted=uncommitted) for at, start in asked.items()
-        }
-
     records: list[Record] = []
-    for at, (found, end) in ask(network, call, doing).items():
-        records += found
-        nexts[at] = end
+    for places in by_leader(network, asked):
+
+        def call(places: Sequence[TopicPartition] = places) -> list[tuple[list[Record], int]]:
+            return [network.broker.fetch(at, asked[at], most, uncommitted=uncommitted) for at in places]
+
+        for at, (found, end) in zip(places, ask(network, call, doing, *places[:1]), strict=True):
+            records += found
+            nexts[at] = end
     return records
+
+
+def by_leader(network: Network, places: Iterable[TopicPartition]) -> list[list[TopicPartition]]:
+    """What can be asked of one broker at a time."""
+    if network.leaders.brokers == 1:
+        return [list(places)]
+    return [[each] for each in places]
 
 
 class SimulatedFetcher:
@@ -176,7 +186,9 @@ class SimulatedSender:
         end_s = self._network.scheduler.now_s + 30
         while True:
             try:
-                self._producer, self._epoch = ask(self._network, lambda: broker.initialise(self._id), doing)
+                self._producer, self._epoch = ask(
+                    self._network, lambda: broker.initialise(self._id), doing, self._id
+                )
             except brokers.ConcurrentTransactions as error:
                 if self._network.scheduler.now_s > end_s:
                     raise Unreachable(doing) from error
@@ -193,7 +205,7 @@ class SimulatedSender:
     def flush(self, timeout_s: float) -> Ends:
         broker, producer, epoch = self._network.broker, self._producer, self._epoch
         partitions = list(self._sent)
-        self._ask(lambda: broker.add_partitions(producer, epoch, partitions), timeout_s)
+        self._ask(lambda: broker.add_partitions(producer, epoch, partitions), timeout_s, self._id)
         ends: Ends = {}
         self._network.scheduler.random.shuffle(partitions)
         for at in partitions:
@@ -205,6 +217,7 @@ class SimulatedSender:
                         producer, epoch, at, records, number
                     ),
                     timeout_s,
+                    at,
                     numbered=True,
                 )
             except BrokerError:
@@ -216,9 +229,9 @@ class SimulatedSender:
 
     def send_positions(self, positions: Mapping[int, Position], member: Any, timeout_s: float) -> None:
         broker, producer, epoch, copied = self._network.broker, self._producer, self._epoch, dict(positions)
-        self._ask(lambda: broker.add_group(producer, epoch), timeout_s)
+        self._ask(lambda: broker.add_group(producer, epoch), timeout_s, self._id)
         fencing = member if self._client.fences else None
-        self._ask(lambda: broker.offsets(producer, epoch, fencing, copied), timeout_s)
+        self._ask(lambda: broker.offsets(producer, epoch, fencing, copied), timeout_s, GROUP)
 
     def commit(self, timeout_s: float) -> None:
         try:
@@ -247,16 +260,18 @@ class SimulatedSender:
 
     def _end(self, timeout_s: float, *, commit: bool) -> None:
         broker, producer, epoch = self._network.broker, self._producer, self._epoch
-        self._ask(lambda: broker.end(producer, epoch, commit=commit), timeout_s)
+        self._ask(lambda: broker.end(producer, epoch, commit=commit), timeout_s, self._id)
 
-    def _ask(self, call: Callable[[], Answer], timeout_s: float, *, numbered: bool = False) -> Answer:
+    def _ask(
+        self, call: Callable[[], Answer], timeout_s: float, place: Place, *, numbered: bool = False
+    ) -> Answer:
         """Send the request, and again where its connection ends. A batch has a number by which it is known."""
         scheduler = self._network.scheduler
         end_s = scheduler.now_s + timeout_s
         while True:
             try:
-                return self._network.ask(call)
-            except brokers.ConcurrentTransactions:
+                return self._network.ask(call, place)
+            except (brokers.ConcurrentTransactions, *MOVED):
                 if scheduler.now_s > end_s:
                     raise
             except (ConnectionEnded, NoAnswer) as error:
@@ -341,7 +356,7 @@ class SimulatedSession:
             if not self._must_join:
                 self._must_join, self._heard = True, None
             with suppress(BrokerError):
-                self._network.ask(lambda: self._network.broker.rejoin(str(self._member_id)))
+                self._network.ask(lambda: self._network.broker.rejoin(str(self._member_id)), GROUP)
             raise
 
     @property
@@ -356,8 +371,9 @@ class SimulatedSession:
         self._scheduler.wait(self._joined, lambda: not self._is_joining, timeout_s)
         member_id = self._member_id
         if member_id is not None:
-            with suppress(BrokerError):
-                self._network.ask(lambda: self._network.broker.leave(member_id))
+            with suppress(BrokerError, LogError):
+                broker = self._network.broker
+                ask(self._network, lambda: broker.leave(member_id), "leave", GROUP, seconds=timeout_s)
 
     def _join(self, end_s: float) -> bool:
         """Adopt the assignment, once the client has heard of it behind our back."""
@@ -400,8 +416,8 @@ class SimulatedSession:
     def _ask_to_join(self) -> None:
         broker = self._network.broker
         self._is_joining = True
-        with suppress(ConnectionEnded, NoAnswer):
-            found = self._network.ask(lambda: broker.join(self._member_id, self._client_id))
+        with suppress(ConnectionEnded, NoAnswer, *MOVED):
+            found = self._network.ask(lambda: broker.join(self._member_id, self._client_id), GROUP)
             if isinstance(found, tuple):
                 self._member_id, *_ = self._heard = self._now = found
             else:
@@ -414,7 +430,7 @@ class SimulatedSession:
         if known is None or self._closed:
             return
         try:
-            self._network.ask(lambda: self._network.broker.heartbeat(*known[:2]))
+            self._network.ask(lambda: self._network.broker.heartbeat(*known[:2]), GROUP)
         except STALE as error:
             if known == self._now:
                 self._must_join, self._heard = True, None
@@ -462,11 +478,15 @@ class Admin:
 
     def low_watermark(self, topic: Topic, partition: int) -> int:
         broker = self._network.broker
-        return ask(self._network, lambda: broker.log((topic, partition)).low, "ask for the ends")
+        return ask(
+            self._network, lambda: broker.log((topic, partition)).low, "ask for the ends", (topic, partition)
+        )
 
     def high_watermark(self, topic: Topic, partition: int) -> int:
         broker = self._network.broker
-        return ask(self._network, lambda: broker.log((topic, partition)).end, "ask for the ends")
+        return ask(
+            self._network, lambda: broker.log((topic, partition)).end, "ask for the ends", (topic, partition)
+        )
 
     def max_message_bytes(self, topic: Topic) -> int:
         return min(1_000_000, self._network.broker.most_bytes)
@@ -479,7 +499,7 @@ class Admin:
 
     def evict(self, client_id: str) -> None:
         with suppress(BrokerError):
-            self._network.ask(lambda: self._network.broker.evict(client_id))
+            self._network.ask(lambda: self._network.broker.evict(client_id), GROUP)
 
     def close(self) -> None: ...
 
@@ -497,12 +517,23 @@ class Cluster:
     def positions(self, partitions: Sequence[int]) -> dict[int, Position | None]:
         broker, wanted = self._network.broker, list(partitions)
         return ask(
-            self._network, lambda: broker.positions(wanted), "read the committed positions", POSITIONS_S
+            self._network,
+            lambda: broker.positions(wanted),
+            "read the committed positions",
+            GROUP,
+            seconds=POSITIONS_S,
         )
 
     def stable_ends(self, topic_partitions: Iterable[TopicPartition]) -> dict[TopicPartition, int]:
-        broker, asked = self._network.broker, list(topic_partitions)
-        return ask(self._network, lambda: {at: broker.log(at).stable for at in asked}, "ask for the ends")
+        network, doing = self._network, "ask for the ends"
+        found: dict[TopicPartition, int] = {}
+        for places in by_leader(network, topic_partitions):
+
+            def call(places: Sequence[TopicPartition] = places) -> dict[TopicPartition, int]:
+                return {at: network.broker.log(at).stable for at in places}
+
+            found |= ask(network, call, doing, *places[:1])
+        return found
 
     def close(self) -> None: ...
 
@@ -552,7 +583,7 @@ class SimulatedLog(KafkaLog):
             placed = each.partition if each.partition >= 0 else partition_of(each.key, self.partitions)
             one = [each._replace(partition=placed)]
             try:
-                ask(network, lambda one=one: network.broker.append(one), "append")  # type: ignore[misc]
+                ask(network, lambda one=one: network.broker.append(one), "append", (each.topic, placed))  # type: ignore[misc]
             except LogError as error:
                 error.acknowledged = count
                 raise

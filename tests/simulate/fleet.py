@@ -68,7 +68,7 @@ class Simulation:
         self.broker = Broker(
             self.scheduler, self.world.partitions, self._now_ms, most_bytes=self.world.most_bytes
         )
-        self.network = Network(self.scheduler, self.broker)
+        self.network = Network(self.scheduler, self.broker, self.world.brokers)
         self.store = Store(self.scheduler)
         self.slots = [Slot(f"slot-{number}") for number in range(self.world.workers)]
         self.records = self.world.records[: self.most_records]

@@ -1,10 +1,11 @@
 """The way to the brokers: requests take time, connections end, and what was under way may arrive all the same."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from tests.simulate.broker import Broker, BrokerError
+from tests.simulate.leaders import MOVED, Leaders, Place
 from tests.simulate.scheduler import Scheduler, Signal
 
 Answer = TypeVar("Answer")
@@ -35,14 +36,23 @@ class Weather:
 class Network:
     """Carries each call to the broker, and its answer back."""
 
-    def __init__(self, scheduler: Scheduler, broker: Broker) -> None:
+    def __init__(self, scheduler: Scheduler, broker: Broker, brokers: int = 1) -> None:
         self.scheduler, self.broker = scheduler, broker
+        self.leaders = broker.leads = Leaders(scheduler, brokers)
         self.weather = Weather()
         self.late = 0
         """Requests that arrived after their connection had ended."""
 
-    def ask(self, call: Callable[[], Answer]) -> Answer:
-        """The broker's answer. Raises what it answers, ConnectionEnded, NoAnswer."""
+    def ask(self, call: Callable[[], Answer], *places: Place) -> Answer:
+        """The answer of the broker that leads these places, as far as is known. Raises what it answers, ConnectionEnded,
+        NoAnswer."""
+        try:
+            return self._ask(call, places, self.leaders.believed(places[0]) if places else 0)
+        except (ConnectionEnded, NoAnswer, *MOVED):
+            self.leaders.look_up_again(places)
+            raise
+
+    def _ask(self, call: Callable[[], Answer], places: Sequence[Place], asked: int) -> Answer:
         scheduler, chance = self.scheduler, self.scheduler.random
         scheduler.check()
         answered, answers = Signal(), list[Any]()
@@ -61,7 +71,7 @@ class Network:
 
         def arrive() -> None:
             nonlocal was_silent
-            if self.broker.down:
+            if self.broker.down or asked in self.leaders.away:
                 scheduler.after(self._delay_s(), lambda: give(ConnectionEnded()))
                 return
             if self.weather.silent or scheduler.now_s < self.broker.stalled_until_s:
@@ -71,6 +81,7 @@ class Network:
             if not waits and was_silent and chance.random() < 0.5:
                 return  # who gave it up closed the connection, and it was still on its way
             try:
+                self.leaders.check(asked, places)
                 answer: Any = call()
             except BrokerError as error:
                 answer = error

@@ -6,13 +6,21 @@ from typing import NamedTuple
 
 CHAOS_S = 60.0
 FAULTS = (
-    "kill", "stop", "pause", "double", "broker away", "broker stalls", "silence", "bad line", "evict", "clock",
+    "kill", "stop", "pause", "double", "broker away", "leader away", "leaders move", "broker stalls", "silence", "bad line", "evict", "clock",
     "torn checkpoint", "retention", "stranger", "disk full", "offsets lost",
 )  # fmt: skip
-"""A worker is killed, told to stop, paused, or started a second time in its slot; brokers are away or answer nobody,
+"""A worker is killed, told to stop, paused, or started a second time in its slot; brokers are away or answer nobody, one of several is, or others lead;
 nothing arrives, or connections end all the time; the group throws a member out; a wall clock jumps; a checkpoint is cut off; old records are deleted as
 far as nobody needs them; somebody else's transaction stays open; no batch is taken; the group's positions are deleted."""
-OF_NETWORK = ("broker away", "broker stalls", "silence", "bad line", "disk full")
+OF_NETWORK = (
+    "broker away",
+    "leader away",
+    "leaders move",
+    "broker stalls",
+    "silence",
+    "bad line",
+    "disk full",
+)
 OF_LOG = ("torn checkpoint", "retention", "stranger", "offsets lost")
 LAST_S = (0.05, 1.0, 12.0)
 LONG = {"broker away": 50.0, "stranger": 60.0}

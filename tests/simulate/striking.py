@@ -69,6 +69,11 @@ class Striking:
             case "broker away":
                 broker.down = True
                 scheduler.after(strike.lasts_s, lambda: setattr(broker, "down", False))
+            case "leader away":
+                leaders = self._run.network.leaders
+                leaders.lose(int(strike.part * leaders.brokers), strike.lasts_s)
+            case "leaders move":
+                self._run.network.leaders.move()
             case "broker stalls":
                 broker.stalled_until_s = scheduler.now_s + strike.lasts_s
             case "disk full":
@@ -97,6 +102,7 @@ class Striking:
         """Everything that lasts is over."""
         broker = self._run.broker
         self._run.network.weather.silent = broker.down = False
+        self._run.network.leaders.return_all()
         broker.stalled_until_s = broker.disk_full_until_s = 0.0
         for abort in self._strangers:
             abort()

@@ -22,6 +22,7 @@ CALM_DELAY_S, CALM_MARKERS_S = 0.01, 0.5
 class World:
     """All of it is drawn from the seed."""
 
+    brokers: int
     partitions: int
     workers: int
     settings: Settings
@@ -50,6 +51,7 @@ def world_of(seed: int, workers: int | None, client: Client | None) -> World:
     drawn = Client(asks_again=chance.random() < 0.5, most_records=chance.choice((5, 20, 100)))
     most_bytes = chance.choice((MOST_BYTES, SMALL_BYTES))
     return World(
+        brokers=chance.choice((1, 1, 3)),
         partitions=partitions,
         workers=count,
         settings=settings,
