@@ -46,11 +46,11 @@ from tests.simulate.network import ConnectionEnded, Network, NoAnswer
 from tests.simulate.scheduler import Signal
 
 Answer = TypeVar("Answer")
-AGAIN_S = 0.02
+AGAIN_S = 0.1
 ASKED_S = 20.0
 POSITIONS_S = 45.0
 HEARTBEAT_S = 0.3
-LOOK_S = 0.05
+LOOK_S = 0.2
 METADATA_BYTES = 4_096
 STALE = (brokers.IllegalGeneration, brokers.UnknownMember, brokers.RebalanceInProgress)
 

@@ -16,7 +16,7 @@ from structlog.testing import capture_logs
 from mistakebound.core.faults import BadLog
 from mistakebound.core.messages.schema import Base, read_outcomes, read_prediction
 from mistakebound.core.records import Outgoing, Position, Record, Topic, Transaction
-from mistakebound.log.protocol import Log, Session
+from mistakebound.log.protocol import Log, OffsetLost, Polled, Session
 from mistakebound.log.sqlite import group, rows
 from mistakebound.settings import Settings
 from mistakebound.worker.epochs import reset
@@ -411,6 +411,56 @@ class Reading:
             self.done = True
             self._meanwhile()
         return self._log.high_watermark(topic, partition)
+
+
+class Woken:
+    """A log whose third poll finds that the records it would read are deleted, after `meanwhile`."""
+
+    def __init__(self, log: Log, meanwhile: Callable[[], object]) -> None:
+        self._log, self._meanwhile, self._polls = log, meanwhile, 0
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._log, name)
+
+    def join(self, slot: str) -> Session:
+        session = self._log.join(slot)
+        poll = session.poll
+
+        def polled(timeout_s: float) -> Polled:
+            self._polls += 1
+            if self._polls == 3:
+                self._meanwhile()
+                raise OffsetLost("read examples and labels")
+            return poll(timeout_s)
+
+        session.poll = polled  # type: ignore[method-assign]
+        return session
+
+
+def test_input_deleted_behind_the_back_of_a_paused_worker_is_not_refused_where_others_read_it(
+    settings: Settings, said: list[Any]
+) -> None:
+    """It stood still, others took over and went on, and retention deleted what they had read: it takes over again."""
+    with opened(settings) as log:
+        log.append(stream(30))
+        Run(log, settings)
+        log.append(stream(30, first=30))
+
+        Run(Woken(log, lambda: commit_elsewhere(log, settings)), settings)
+
+        assert [each["event"] for each in said].count("takeover_overtaken") == 1
+        whole(log, settings)
+
+
+def test_input_deleted_before_anybody_read_it_is_refused(settings: Settings) -> None:
+    """The positions are where the worker left them."""
+    with opened(settings) as log:
+        log.append(stream(30))
+        Run(log, settings)
+        log.append(stream(30, first=30))
+
+        with pytest.raises(OffsetLost):
+            Run(Woken(log, lambda: None), settings)
 
 
 def commit_elsewhere(log: Log, settings: Settings) -> Mapping[int, Position]:

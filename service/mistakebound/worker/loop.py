@@ -118,8 +118,23 @@ class Worker:
             stepping = Stepping(
                 session, buffer, commits, batch.max_records, self._observe, self._explain, self._stopping
             )
-            while self._come_round(session, buffer, stepping):
+            while self._go_on(session, buffer, stepping):
                 pass
+
+    def _go_on(self, session: Session, buffer: InputBuffer, stepping: Stepping) -> bool:
+        """One round. Where the next input is gone, but others have read it, this worker stood still for long."""
+        try:
+            return self._come_round(session, buffer, stepping)
+        except OffsetLost as error:
+            if not self._is_overtaken(session):
+                raise
+            self._give_back(buffer, error)
+            return not self._stopping(False)
+
+    def _is_overtaken(self, session: Session) -> bool:
+        """Whether others have committed positions of partitions that were taken over here."""
+        held = {} if self.held is None else self.held.positions
+        return any(position != held[p] for p, position in session.committed(held).items())
 
     def _come_round(self, session: Session, buffer: InputBuffer, stepping: Stepping) -> bool:
         """Poll, take over new partitions, make steps; False once the worker is to stop."""
@@ -174,7 +189,7 @@ class Worker:
             held.positions.update(repairs.positions)
             held.repair.clear()
 
-    def _give_back(self, buffer: InputBuffer, error: StaleGeneration) -> None:
+    def _give_back(self, buffer: InputBuffer, error: Exception) -> None:
         """Others work on these partitions by now, as the next polls will tell: take over again what is ours then."""
         _log.warning("takeover_overtaken", error=str(error))
         self._observe(events.Rebuilding("stale"))
