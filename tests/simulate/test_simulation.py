@@ -1,5 +1,7 @@
 """The fleet in one seed: what every seed must keep, and that the simulation sees what it is there for."""
 
+from collections.abc import Collection
+
 import pytest
 
 from tests.simulate.fleet import Simulation
@@ -7,11 +9,16 @@ from tests.simulate.seeds import Asked, failed, tried
 
 CHUNKS, QUICK, LONG = 8, 3, 40
 """Chunks of seeds, and seeds in each without and with `--long`."""
-TRAPPED = {
-    "late-copies": 13, "paused-partitions": 15, "uncommitted": 1, "unfenced": 10, "lost-epoch": 16, "failed-sends": 9,
-    "unanswered-commits": 223,
-}  # fmt: skip
-"""A seed by which each open trap is found, so that the test need not look for one."""
+TRAPPED: dict[str, tuple[int, Collection[str]]] = {
+    "late-copies": (20, ("bad line",)),
+    "paused-partitions": (15, ()),
+    "uncommitted": (1, ("pause", "kill")),
+    "unfenced": (24, ("pause", "evict")),
+    "lost-epoch": (30, ("double",)),
+    "failed-sends": (1, ("disk full",)),
+    "unanswered-commits": (62, ("silence", "broker stalls")),
+}
+"""A seed by which each open trap is found, so that the test need not look for one, and the faults that it takes."""
 
 
 @pytest.mark.parametrize("chunk", range(CHUNKS))
@@ -39,7 +46,7 @@ def test_a_seed_repeats_its_run() -> None:
 @pytest.mark.parametrize("trap", TRAPPED)
 def test_an_open_trap_of_the_clients_is_found(trap: str) -> None:
     """With it open the run fails, and with it closed the same seed passes."""
-    seed = TRAPPED[trap]
+    seed, faults = TRAPPED[trap]
 
-    assert tried(seed, Asked(trap=trap))[0] is not None
-    assert tried(seed)[0] is None
+    assert tried(seed, Asked(trap=trap, faults=faults))[0] is not None
+    assert tried(seed, Asked(faults=faults))[0] is None
