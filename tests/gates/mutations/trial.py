@@ -96,7 +96,8 @@ def _first_failure(copy: Path, tests: Sequence[Selected], options: Sequence[str]
 
         def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
             if report.failed and not self.name:
-                self.name = report.nodeid.rpartition("/")[2]
+                file, colons, name = report.nodeid.partition("::")
+                self.name = file.rpartition("/")[2] + colons + name
 
         def pytest_collectreport(self, report: pytest.CollectReport) -> None:
             if report.failed and not self.name:
