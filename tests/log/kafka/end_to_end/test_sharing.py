@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from structlog.testing import capture_logs
 
+from mistakebound.core.theorems.changes import proved_changes
 from mistakebound.log import open_log
 from mistakebound.settings import Settings
 from mistakebound.worker.checkpoints import restore
@@ -116,3 +117,37 @@ def test_two_workers_share_one_model_and_nothing_is_doubled(
         recount = Recount(log, settings)
         assert digests == {recount.digest}
         assert len(recount.predicted) == len({record_id for record_id, _ in recount.predicted}) == 2_000
+
+
+def test_two_workers_start_from_zero_at_one_version(kafka_bootstrap: str) -> None:
+    """Labels by chance refute the declared margin again and again: both hold one model, and have counted the same."""
+    settings = settings_for(
+        f"kafka://{kafka_bootstrap}",
+        learner={"kind": "averaged-perceptron", "gamma": 0.3, "on_refuted": "restart"},
+        batch={"max_records": 20},
+        labels={"max_delay": 100_000},
+    )
+    begun_ms = round(time.time() * 1000) - 3_600_000
+    inputs = [
+        each._replace(timestamp_ms=begun_ms + (each.timestamp_ms or 0))
+        for each in stream(800, partitions=4, delay=50)
+    ]
+    with capture_logs(), opened(settings, 4) as log:
+        log.append(inputs[:400])
+        with working(settings, "one") as one, working(settings, "two") as two:
+            until(lambda: len(owned(one)) == len(owned(two)) == 2, "each owns two")
+            log.append(inputs[400:])
+            ends = [log.high_watermark("labels", p) for p in range(4)]
+
+            def at_rest() -> bool:
+                positions = log.group_positions()
+                return all((at := positions[p]) is not None and at.labels == ends[p] for p in range(4))
+
+            until(at_rest, "all labels are consumed")
+            made = fold_updates(log, settings, None).model
+            for worker in (one, two):
+                until(lambda: worker.held.state.model.updates == made.updates, "a replica has all updates")  # noqa: B023
+                model = worker.held.state.model  # type: ignore[union-attr]
+                assert model.digest() == made.digest()
+                assert proved_changes(model) == proved_changes(made)
+            assert made.restarts > 1
