@@ -28,6 +28,7 @@ ALONE = [
     for case in CASES.values()
     if KINDS[case.kind].no_cross is None
     and case.settings.learner.window is None
+    and case.settings.learner.on_refuted is None
     and case.settings.features.cross is None
     and case.settings.labels.classes != "open"
 ]
