@@ -5,8 +5,8 @@ import { $, bar, barRow, count, make, number, percent, say, share, spell } from 
 const PAIRS = 8;
 const MEASURES = {
   precision: "precision", recall: "recall", f1: "F1", specificity: "specificity",
-  balanced_accuracy: "balanced accuracy", kappa: "Cohen's kappa", kappa_m: "kappa M, against always the majority",
-  kappa_t: "kappa T, against the label before",
+  balanced_accuracy: "balanced accuracy", kappa: "Cohen's kappa", kappa_m: "kappa M",
+  kappa_t: "kappa T",
 };
 const KAPPAS = ["kappa", "kappa_m", "kappa_t"];
 
@@ -36,7 +36,7 @@ function showMeasures(confusion) {
   const of = [confusion.model.measures, confusion.majority.measures];
   $("measures").replaceChildren(...Object.entries(MEASURES).map(([name, text]) => {
     const values = of.map((each) => each[name]);
-    const cells = values.map((value) => (value === null ? "–" : KAPPAS.includes(name) ? number(+value.toFixed(3)) : share(value)));
+    const cells = values.map((value) => (value === null ? "–" : KAPPAS.includes(name) ? number(+value.toFixed(3)).replace("-", "−") : share(value)));
     const head = make("th", "", text);
     head.scope = "row";
     return make("tr", values.every((value) => value === null) ? "none" : "", head, ...cells.map((cell) => make("td", "", cell)));
@@ -60,6 +60,7 @@ export function showClasses(status, worker) {
       + `waiting for labels ${delay >= 0 ? `cost ${count(delay)}` : `saved ${count(-delay)}`}.`
     : "");
   say("classes-note", confusion.judged
-    ? `Of ${count(confusion.judged)} labels, for life. Precision, recall, F1 and specificity are ${whose}.${more}${unknown}`
+    ? `Of ${count(confusion.judged)} labels, for life. Precision, recall, F1 and specificity are ${whose}; kappa M is the share avoided of always the `
+      + `majority's mistakes, kappa T of those of always the label before.${more}${unknown}`
     : `No label yet.${unknown}`);
 }
