@@ -41,7 +41,7 @@ def oracle(pairs: Sequence[tuple[str, str]], positive: str | None) -> dict[str, 
     from sklearn import metrics  # takes two seconds
 
     actual, said = [pair[0] for pair in pairs], [pair[1] for pair in pairs]
-    names = sorted({*actual, *said})
+    names = sorted({*actual, *said, *([positive] if positive else [])})
     table = metrics.confusion_matrix(actual, said, labels=[*names, "another"])
     specificities = {}
     for place, name in enumerate(names):

@@ -197,6 +197,33 @@ def test_a_colour_has_one_meaning_and_none_alone(browser: Browser) -> None:
         assert sum(counts) == told["mistakes"]
 
 
+def test_measures_costs_and_delay_are_told_as_status_tells_them(browser: Browser) -> None:
+    """Beside those of always the majority; what is undefined is a dash."""
+    costs = {"max_delay": 1000, "costs": {"false_negative": 25}}
+    with served(learner={"kind": "perceptron"}, labels=costs) as worker:
+        worker.rows([{"a": 1.0}] * 3, [False] * 3)
+        worker.labelled(3)
+        visit(browser, worker.url)
+        browser.wait("document.querySelector('#measures th')")
+        shown = dict(
+            zip(texts(browser, "#measures th"), texts(browser, "#measures td:nth-child(2)"), strict=True)
+        )
+        assert (shown["precision"], shown["specificity"]) == ("–", "100 %")
+        worker.rows(*points(300))
+        told = worker.labelled(303)["confusion"]
+        browser.wait("document.getElementById('classes-note').innerText.startsWith('Of 303 labels')")
+        shown = dict(
+            zip(texts(browser, "#measures th"), texts(browser, "#measures td:nth-child(2)"), strict=True)
+        )
+        measures = told["model"]["measures"]
+        assert len(shown) == len(measures) == 8
+        assert float(shown["recall"].split(" ")[0]) == pytest.approx(100 * measures["recall"], abs=0.051)
+        assert float(shown["kappa M"].replace("−", "-")) == pytest.approx(measures["kappa_m"], abs=0.0006)
+        assert f"would have made {told['mistakes_at_label']} mistakes" in text(browser, "delay-note")
+        cost = f"{told['model']['cost']:,g}"
+        assert f"These mistakes cost {cost};" in text(browser, "cost-note")
+
+
 @pytest.mark.parametrize(
     ("name", "sections"),
     [

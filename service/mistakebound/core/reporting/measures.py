@@ -203,7 +203,9 @@ class _Sum:
         return {name: self._of(name) for name in self._names}
 
     def _of(self, name: str | None) -> OfClass:
-        labelled, predicted, correct = self._actual[name], self._predicted[name], self._correct[name]
+        labelled, predicted, correct = (
+            of.get(name, 0) for of in (self._actual, self._predicted, self._correct)
+        )
         others = self.judged - labelled
         return OfClass(
             labelled,
@@ -217,12 +219,7 @@ class _Sum:
 
     def measures(self, positive: str | None, majority: int, last: int) -> Measures:
         of = [each for name, each in self.by_class().items() if name is not None]
-        if positive is not None and positive in self._names:
-            asked = [self._of(positive)]
-        elif positive is not None:
-            asked = []
-        else:
-            asked = of
+        asked = of if positive is None else [self._of(positive)]
         by_chance = sum(self._actual[name] * self._predicted[name] for name in self._names)
         beyond = self.judged * (self.judged - self.mistakes) - by_chance
         return Measures(
