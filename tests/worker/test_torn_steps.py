@@ -16,7 +16,7 @@ from structlog.testing import capture_logs
 from mistakebound.core.faults import BadLog
 from mistakebound.core.messages.schema import Base, read_outcomes, read_prediction
 from mistakebound.core.records import Outgoing, Position, Record, Topic, Transaction
-from mistakebound.log.protocol import Log, OffsetLost, Polled, Session
+from mistakebound.log.protocol import Log, OffsetLost, Polled, Refused, Session
 from mistakebound.log.sqlite import group, rows
 from mistakebound.settings import Settings
 from mistakebound.worker.epochs import reset
@@ -114,6 +114,26 @@ def test_it_is_healed_however_often_the_worker_restarts(state: str, settings: Se
             Run(log, small, stopping=lambda idle: idle or len(steps) > 1, stepped=steps.append)  # noqa: B023
         Run(log, settings)
         whole(log, settings)
+
+
+@pytest.mark.parametrize("state", [name for name in HEALED if name != "positions of N with outputs of N+1"])
+def test_a_partition_whose_first_step_was_torn_is_begun_when_asked_for(
+    state: str, settings: Settings
+) -> None:
+    """Nothing says yet how far it came. What is published is kept, each label is counted once."""
+    keep, positions = HEALED[state]
+    with opened(settings) as log:
+        tear(log, settings, keep, positions=positions, at=0)
+        with pytest.raises((BadLog, Refused), match=r"[Ss]tart with --resume-from-outcomes"):
+            Run(log, settings)
+        kept = [record.offset for record in log.read("predictions", 0, 0)]
+
+        Run(log, settings, from_outcomes=True)
+
+        assert [record.offset for record in log.read("predictions", 0, 0)][: len(kept)] == kept
+        whole(log, settings)
+        Run(log, settings)
+        Run(log, settings, from_outcomes=True)
 
 
 @pytest.mark.parametrize("state", MISSING)

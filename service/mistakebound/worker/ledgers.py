@@ -15,7 +15,7 @@ from mistakebound.core.records import Position
 from mistakebound.log.newest import newest_record
 from mistakebound.log.protocol import Log, OffsetLost, Refused
 from mistakebound.settings import Settings
-from mistakebound.worker.torn_steps import newest_step, refuse_other_tally
+from mistakebound.worker.torn_steps import never_stepped, newest_step, refuse_other_tally
 
 _log = structlog.get_logger(__name__)
 
@@ -128,17 +128,29 @@ def _must_have_been_committed(log: Log, partition: int, position: Position) -> N
         )
 
 
-def begin_ledger(log: Log, settings: Settings, partition: int, *, committed_none_hint: bool) -> Ledger:
-    """The ledger of a partition for which the group has no position. Raises Refused if its outputs hold work."""
-    for topic in ("predictions", "outcomes"):
+def begin_ledger(
+    log: Log, settings: Settings, partition: int, fold: Fold, *, from_outcomes: bool = False
+) -> Ledger:
+    """The ledger of a partition for which the group has no position. Raises Refused if its outputs hold work.
+
+    `from_outcomes`: the operator has been told. If there are none, the first transaction was torn: what it left of
+    predictions is kept.
+    """
+    ledger = Ledger(settings.labels)
+    ledger.examples_next = log.low_watermark("examples", partition)
+    ledger.labels_next = log.low_watermark("labels", partition)
+    begins = from_outcomes and never_stepped(log, partition)
+    for topic in () if begins else ("predictions", "outcomes"):
         if newest_record(log, topic, partition) is not None:
-            hint = "; start with --resume-from-outcomes to go on from there" if committed_none_hint else ""
+            hint = "" if from_outcomes else "; start with --resume-from-outcomes to go on from there"
             raise Refused(
                 f"the group {settings.group!r} has no committed offset for partition {partition}, but "
                 f"{topic} holds its work: the offsets were lost, or the group was renamed, and starting over "
                 f"would predict every example twice{hint}"
             )
-    ledger = Ledger(settings.labels)
-    ledger.examples_next = log.low_watermark("examples", partition)
-    ledger.labels_next = log.low_watermark("labels", partition)
-    return ledger
+    if not begins:
+        return ledger
+    _log.warning("begun_at_first_records", partition=partition)
+    position, limits = Position(ledger.examples_next, ledger.labels_next, ""), limits_of(fold.epochs.values())
+    predictions = log.read("predictions", partition, log.low_watermark("predictions", partition))
+    return rebuild(ledger, position, RecoveryPoint(0, 0, 0), limits, predictions, ())

@@ -30,7 +30,7 @@ from mistakebound.worker.epochs.input_topics import refuse_other_topics
 from mistakebound.worker.ledgers import Frozen, Start, begin_ledger, build_ledger, frozen_in, start_of
 from mistakebound.worker.lost_input import deleted_unread
 from mistakebound.worker.missing_predictions import find_gaps, predict_again, refuse_gaps
-from mistakebound.worker.torn_steps import newest_step, refuse_other_tally, settled
+from mistakebound.worker.torn_steps import never_stepped, newest_step, refuse_other_tally, settled
 
 _log = structlog.get_logger(__name__)
 
@@ -204,7 +204,7 @@ def _take_over(
     repair: dict[int, list[Outgoing]] = {}
     for p in owned:
         if p not in positions:
-            ledgers[p] = begin_ledger(log, settings, p, committed_none_hint=not accepted.lost_offsets)
+            ledgers[p] = begin_ledger(log, settings, p, fold, from_outcomes=accepted.lost_offsets)
         elif held is not None and p in kept:
             ledgers[p] = held.state.ledgers[p]
         else:
@@ -240,10 +240,10 @@ def _take_over(
 
 
 def _from_outcomes(log: Log, partition: int, committed: Position | None) -> Position | None:
-    """The position of the newest outcomes; `committed` where there are none."""
+    """The position of the newest outcomes; `committed` where they were deleted, none where there never were any."""
     newest = newest_step(log, partition)
     if newest is None:
-        return committed
+        return None if never_stepped(log, partition) else committed
     if newest.position != committed:
         _log.warning("resumed_from_outcomes", partition=partition, inputs=str(newest.outcomes.inputs))
     return newest.position

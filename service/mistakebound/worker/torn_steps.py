@@ -40,6 +40,11 @@ def newest_step(log: Log, partition: int) -> WholeStep | None:
     return WholeStep(last, Position(last.inputs.examples, last.inputs.labels, metadata))
 
 
+def never_stepped(log: Log, partition: int) -> bool:
+    """Whether `outcomes` holds no step, and none was deleted."""
+    return log.low_watermark("outcomes", partition) == 0 and newest_step(log, partition) is None
+
+
 def _ends_a_step(record: Record) -> bool:
     return read_outcomes(record).inputs is not None
 
@@ -50,6 +55,12 @@ def settled(log: Log, partition: int, committed: Position, found: OtherPosition)
     Raises `found` where it was not: then somebody has moved the offsets.
     """
     newest = newest_step(log, partition)
+    if newest is None and never_stepped(log, partition):
+        raise BadLog(
+            f"the group's offsets of partition {partition} are {committed.examples} and {committed.labels}, but "
+            f"outcomes-{partition} holds nothing: its first transaction was torn, or the topic was made anew. Start with "
+            "--resume-from-outcomes to begin at the first records that are there; predictions that exist are kept"
+        ) from found
     if newest is None:
         raise found
     ahead = committed.examples >= newest.position.examples and committed.labels >= newest.position.labels

@@ -16,8 +16,8 @@ WORKER: Sequence[Guard] = (
     Guard(
         "a first takeover looks at outcomes alone",
         "worker/ledgers.py",
-        '    for topic in ("predictions", "outcomes"):',
-        '    for topic in ("outcomes",):',
+        '    for topic in () if begins else ("predictions", "outcomes"):',
+        '    for topic in () if begins else ("outcomes",):',
         "worker/test_takeover.py::test_a_group_without_offsets_does_not_begin_over_either_output",
     ),
     # Rebuilding a ledger, with a checkpoint or without.
