@@ -39,9 +39,9 @@ def main() -> int:
         help="remove one guard after the other (all, or by whole name or first word), and count the seeds until one fails",
     )  # fmt: skip
     asked = parser.parse_args()
-    if asked.sabotage is not None:
-        return sabotage(asked.sabotage, asked.seeds, asked.processes)
     faults = tuple(each for each in asked.only if each not in asked.without)
+    if asked.sabotage is not None:
+        return sabotage(asked.sabotage, asked.seeds, asked.processes, faults)
     began, failures, done = time.monotonic(), 0, 0
     seeds = range(asked.first, asked.first + asked.seeds)
     # A run's tasks keep each other alive, so a process ends after some runs.

@@ -9,6 +9,7 @@ import re
 import subprocess
 import sys
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 
 from tests.faults.sabotage import GUARDS, Guard, code_of, copy_to
@@ -18,7 +19,7 @@ RUN_S = 3_000
 LINE = 160
 
 
-def sabotage(names: list[str], seeds: int, processes: int) -> int:
+def sabotage(names: list[str], seeds: int, processes: int, faults: Sequence[str]) -> int:
     """Print for each guard how many seeds it took; 1 where a guard went unnoticed."""
     chosen = [name for name in GUARDS if not names or {name, name.partition(" ")[0]} & set(names)]
     if not chosen:
@@ -33,30 +34,32 @@ def sabotage(names: list[str], seeds: int, processes: int) -> int:
             if guard.beyond:
                 print(f"{name:68} not simulated: {guard.beyond}", flush=True)
                 continue
-            took, said = _without(copy, guard, seeds, processes)
+            took, said = _without(
+                copy, guard, [f"--seeds={seeds}", f"--processes={processes}", "--only", *faults]
+            )
             unnoticed += took is None
             result = f"NOT noticed in {seeds} seeds" if took is None else f"{took} seeds"
             print(f"{name:68} {result}: {said[:LINE]}", flush=True)
     return 1 if unnoticed else 0
 
 
-def _without(copy: Path, guard: Guard, seeds: int, processes: int) -> tuple[int | None, str]:
+def _without(copy: Path, guard: Guard, options: Sequence[str]) -> tuple[int | None, str]:
     """How many seeds it took, and what the last one said."""
     if guard.trap:
-        return _run(copy, seeds, processes, "--trap", guard.trap)
+        return _run(copy, *options, "--trap", guard.trap)
     target = copy / guard.file
     text = target.read_text()
     head, code = code_of(text)
     assert code.count(guard.old) == 1, f"{guard.file} must hold once {guard.old!r}"
     target.write_text(head + code.replace(guard.old, guard.new))
     try:
-        return _run(copy, seeds, processes)
+        return _run(copy, *options)
     finally:
         target.write_text(text)
 
 
-def _run(copy: Path, seeds: int, processes: int, *more: str) -> tuple[int | None, str]:
-    options = ["--briefly", "--most", "1", "--seeds", str(seeds), "--processes", str(processes), *more]
+def _run(copy: Path, *more: str) -> tuple[int | None, str]:
+    options = ["--briefly", "--most", "1", *more]
     run = subprocess.run(
         [sys.executable, "-m", "tests.simulate", *options],
         cwd=copy,

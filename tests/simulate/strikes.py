@@ -25,7 +25,7 @@ OF_LOG = ("torn checkpoint", "retention", "stranger", "offsets lost")
 LAST_S = (0.05, 1.0, 12.0)
 LONG = {"broker away": 50.0, "stranger": 60.0}
 """These last long at times."""
-LONG_SHARE = 0.15
+LONG_SHARE = 0.3
 
 
 class Strike(NamedTuple):
