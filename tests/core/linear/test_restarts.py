@@ -185,6 +185,14 @@ def test_what_does_not_go_together_is_refused(learner: dict[str, Any], told: str
     """With what to set instead."""
     with pytest.raises(ConfigurationError, match=told):
         load_arguments(None, {"learner": {**learner, "on_refuted": "restart"}})
+    declared = {"kind": "perceptron", "gamma": 0.1, "on_refuted": "restart"}
+    with pytest.raises(ConfigurationError, match="one tenant's change"):
+        load_arguments(None, {"learner": declared, "features": {"cross": "/tenant"}})
+    with pytest.raises(ConfigurationError, match="costs weigh them"):
+        load_arguments(
+            None,
+            {"learner": {**declared, "cost_sensitive": True}, "labels": {"costs": {"false_positive": 2}}},
+        )
     with pytest.raises(ConfigurationError, match="two classes"):
         load_arguments(
             None,

@@ -106,6 +106,9 @@ def _restarting(settings: Settings, kind: Kind) -> Iterator[Unmet]:
         )
     elif learner.window is not None:
         yield Unmet("learner.on_refuted", "a window forgets by itself", f"{remedy} leave out learner.window")
+    elif settings.features.cross is not None:
+        wrong = "one tenant's change would restart what was learned of all"
+        yield Unmet("learner.on_refuted", wrong, f"{remedy} leave out features.cross")
     elif learner.cost_sensitive:
         wrong = "a proof counts each update once, and costs weigh them"
         yield Unmet("learner.on_refuted", wrong, f"{remedy} leave out learner.cost_sensitive")
