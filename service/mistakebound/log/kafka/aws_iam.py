@@ -6,6 +6,7 @@ an extra.
 
 import os
 from collections.abc import Iterator, Mapping
+from importlib import import_module
 from importlib.util import find_spec
 from typing import Any
 
@@ -33,10 +34,9 @@ def source_of(given: Mapping[str, Any], environ: Mapping[str, str] = os.environ)
 
 
 def _signed(region: str) -> Token:
-    from aws_msk_iam_sasl_signer import MSKAuthTokenProvider  # type: ignore[import-untyped]
-
+    signer: Any = import_module(f"{LIBRARY}.MSKAuthTokenProvider")
     try:
-        text, expires_ms = MSKAuthTokenProvider.generate_auth_token(region)
+        text, expires_ms = signer.generate_auth_token(region)
     except Exception as error:  # credentials come from many places, each with errors of its own
         raise TokenUnavailable(
             f"no AWS credentials that could sign for {region} ({error!r}); give the process a role, a profile or "
