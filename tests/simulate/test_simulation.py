@@ -10,15 +10,17 @@ from tests.simulate.seeds import Asked, failed, tried
 CHUNKS, QUICK, LONG = 8, 3, 40
 """Chunks of seeds, and seeds in each without and with `--long`."""
 TRAPPED: dict[str, tuple[int, Collection[str]]] = {
-    "late-copies": (20, ("bad line",)),
-    "paused-partitions": (15, ()),
+    "late-copies": (40, ("bad line",)),
+    "paused-partitions": (24, ()),
     "uncommitted": (1, ("pause", "kill")),
-    "unfenced": (24, ("pause", "evict")),
-    "lost-epoch": (30, ("double",)),
+    "unfenced": (4, ("pause", "evict")),
+    "lost-epoch": (15, ("double",)),
     "failed-sends": (1, ("disk full",)),
-    "unanswered-commits": (62, ("silence", "broker stalls")),
+    "unanswered-commits": (93, ("silence", "broker stalls")),
 }
-"""A seed by which each open trap is found, so that the test need not look for one, and the faults that it takes."""
+"""A seed by which each open trap was found, and the faults that it takes. After a change to the code the same seed runs
+another story, so the test looks on from there."""
+MOST_LOOKED_AT = 150
 
 
 @pytest.mark.parametrize("chunk", range(CHUNKS))
@@ -45,8 +47,11 @@ def test_a_seed_repeats_its_run() -> None:
 
 @pytest.mark.parametrize("trap", TRAPPED)
 def test_an_open_trap_of_the_clients_is_found(trap: str) -> None:
-    """With it open the run fails, and with it closed the same seed passes."""
-    seed, faults = TRAPPED[trap]
+    """With it open some run soon fails, and with it closed the same seed passes."""
+    first, faults = TRAPPED[trap]
+    seeds = range(first, first + MOST_LOOKED_AT)
 
-    assert tried(seed, Asked(trap=trap, faults=faults))[0] is not None
-    assert tried(seed, Asked(faults=faults))[0] is None
+    found = next((seed for seed in seeds if tried(seed, Asked(trap=trap, faults=faults))[0]), None)
+
+    assert found is not None
+    assert tried(found, Asked(faults=faults))[0] is None

@@ -6,7 +6,7 @@ from random import Random
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from mistakebound.core.messages.schema import Base, encode, read_outcomes
@@ -231,6 +231,7 @@ def test_a_recording_whose_end_was_lost_is_repeated_as_far_as_it_goes_or_not_at_
 
 @tried(60, deadline=None)
 @given(st.integers(0, 2**32))
+@example(162)  # a label of an id that was forgotten, and is parked again
 def test_a_recording_of_several_epochs_is_repeated_through_all_of_them(seed: int) -> None:
     """Each with its own settings, and with the version that it is based on; ids that wait go on into the next."""
     random = Random(seed)

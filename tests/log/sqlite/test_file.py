@@ -193,6 +193,40 @@ def test_connections_of_ended_threads_are_closed(log: Log) -> None:
     assert len(database._connections) <= 2
 
 
+def test_closing_waits_for_a_query_of_another_thread(path: Path) -> None:
+    """A connection that is closed amid its thread's query would take the whole process down."""
+    log = open_log(settings(path))
+    log.create_topics(1, {})
+    database = log._database  # type: ignore[attr-defined]
+    begun, may_end = threading.Event(), threading.Event()
+    found: list[Any] = []
+
+    def pause() -> int:
+        begun.set()
+        return int(may_end.wait(30))
+
+    def ask() -> None:
+        with database._connection() as connection:
+            connection.create_function("pause", 0, pause)
+        found.extend(database.rows("SELECT pause()"))
+
+    asking = threading.Thread(target=ask)
+    asking.start()
+    assert begun.wait(30)
+    closing = threading.Thread(target=log.close)
+    closing.start()
+    closing.join(0.2)
+    assert closing.is_alive()
+    may_end.set()
+    for thread in (asking, closing):
+        thread.join(30)
+        assert not thread.is_alive()
+
+    assert found == [(1,)]
+    with pytest.raises(Unreachable, match="was closed"):
+        log.append([example(0, b"v")])
+
+
 def test_a_closed_log_says_so(path: Path) -> None:
     """Closing twice is nothing; using it afterwards is an error in our words."""
     log = open_log(settings(path))

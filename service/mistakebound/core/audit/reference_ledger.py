@@ -138,7 +138,12 @@ class ReferenceLedger:
         epoch's smaller limit had forgotten came back: how many depended on where it began to read.
         """
         found = None if record_id in self.waiting else self.forgotten_of_old(record_id)
-        return None if found is None else _decided(found.label, record_id, offset, label, carried)
+        if found is None:
+            return None
+        decision = _decided(found.label, record_id, offset, label, carried)
+        # Forgotten, then parked under the same id: mostly that comes to the same, and nothing was brought back.
+        parked = self.parked.get(record_id)
+        return None if parked is not None and decision.outcome == _again(parked.label, label) else decision
 
     def forgotten_of_old(self, record_id: str) -> Remembered | None:
         """An id that is not known any more, and would be if all epochs had had the present one's limit."""

@@ -12,12 +12,14 @@ import sqlite3
 import threading
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 from mistakebound.log.protocol import Unreachable
 from mistakebound.log.sqlite.schema import has_tables, make_tables
 
 BUSY_TIMEOUT_S = 30.0
+CLOSE_S = 5.0
+"""How long closing waits for another thread's query."""
 
 _REMEDIES = {
     (
@@ -33,6 +35,13 @@ _REMEDIES = {
 }
 
 
+class _Own(NamedTuple):
+    """A thread's connection, and what the thread holds while it uses it."""
+
+    connection: sqlite3.Connection
+    in_use: "threading.RLock"
+
+
 class Database:
     """A log's database at `path`, or in memory where `path` is None. Safe to share between threads.
 
@@ -44,7 +53,7 @@ class Database:
         self._path = path
         self._busy_timeout_s = busy_timeout_s
         self._lock = threading.RLock()  # guards the dictionary, and for memory the one connection
-        self._connections: dict[threading.Thread, sqlite3.Connection] = {}
+        self._connections: dict[threading.Thread, _Own] = {}
         self._closed = False
         self._memory: sqlite3.Connection | None = None
         if path is None:
@@ -103,14 +112,21 @@ class Database:
                 raise
 
     def close(self) -> None:
-        """Close every thread's connection. Using the log afterwards raises Unreachable."""
+        """Close every thread's connection. Using the log afterwards raises Unreachable.
+
+        Amid a query of its thread that would take the interpreter down, so the query is waited for; a connection whose
+        query does not end is left to the end of the process.
+        """
         with self._lock:
             self._closed = True
-            for connection in self._connections.values():
-                connection.close()
+            connections = list(self._connections.values())
             self._connections.clear()
             if self._memory is not None:
                 self._memory.close()
+        for connection, in_use in connections:
+            if in_use.acquire(timeout=CLOSE_S):
+                connection.close()
+                in_use.release()
 
     @contextlib.contextmanager
     def _connection(self) -> Iterator[sqlite3.Connection]:
@@ -118,12 +134,15 @@ class Database:
             with self._lock:
                 yield self._memory
             return
-        connection = self._connections.get(threading.current_thread()) or self._open(create=False)
-        if connection is None:
+        own = self._connections.get(threading.current_thread()) or self._open(create=False)
+        if own is None:
             raise Unreachable(f"the log {self.name} is gone or empty; run `mistakebound topics create`")
-        yield connection
+        with own.in_use:
+            if self._closed:
+                raise Unreachable(f"the log {self.name} was closed")
+            yield own.connection
 
-    def _open(self, create: bool) -> sqlite3.Connection | None:
+    def _open(self, create: bool) -> _Own | None:
         """This thread's connection, kept; None where there are no tables and they are not to be made."""
         assert self._path is not None
         if self._closed:
@@ -157,9 +176,9 @@ class Database:
             raise
         with self._lock:
             for thread in [thread for thread in self._connections if not thread.is_alive()]:
-                self._connections.pop(thread).close()
-            self._connections[threading.current_thread()] = connection
-        return connection
+                self._connections.pop(thread).connection.close()
+            own = self._connections[threading.current_thread()] = _Own(connection, threading.RLock())
+        return own
 
     @contextlib.contextmanager
     def _in_our_words(self) -> Iterator[None]:
