@@ -39,8 +39,8 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
-    """More than twice as many as there are cores: most of the long tests wait for other processes and for deadlines."""
-    return 2 * (os.cpu_count() or 1) + 1
+    """Twice as many as there are cores: most of the long tests wait for other processes and for deadlines."""
+    return 2 * (os.cpu_count() or 1)
 
 
 @pytest.hookimpl(wrapper=True)
