@@ -1,6 +1,5 @@
 """The user's options of the mechanism OAUTHBEARER, by the same names for both clients, and what is wrong with them."""
 
-import ssl
 from collections.abc import Iterator, Mapping
 from typing import Any
 from urllib.parse import urlsplit
@@ -64,11 +63,3 @@ def _of_the_issuer(given: Mapping[str, Any]) -> Iterator[str]:
         yield (
             f"kafka.{URL} takes either a secret or an assertion; give one of kafka.{SECRET}_file and kafka.{JWT_PATH}"
         )
-    if CAFILE in given:
-        try:
-            ssl.create_default_context(cafile=given[CAFILE])
-        except ssl.SSLError:
-            yield f"kafka.{CAFILE} = {given[CAFILE]!r} holds nothing usable in PEM"
-        except (OSError, ValueError) as error:
-            reason = error.strerror if isinstance(error, OSError) else error
-            yield f"kafka.{CAFILE} = {given[CAFILE]!r} cannot be read ({reason}); name a file that this user may read"

@@ -154,7 +154,7 @@ def _tls(given: Mapping[str, Any]) -> Iterator[str]:
     yield from wrong
     if wrong:
         return
-    for name in ("ssl_cafile", "ssl_crlfile"):
+    for name in ("ssl_cafile", "ssl_crlfile", oauth_options.CAFILE):
         if given.get(name) is not None:
             try:
                 ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT).load_verify_locations(given[name])
@@ -164,7 +164,7 @@ def _tls(given: Mapping[str, Any]) -> Iterator[str]:
         yield from _pair(given)
 
 
-TLS_FILES = ("ssl_cafile", "ssl_certfile", "ssl_keyfile", "ssl_crlfile")
+TLS_FILES = ("ssl_cafile", "ssl_certfile", "ssl_keyfile", "ssl_crlfile", oauth_options.CAFILE)
 
 
 def _unreadable(given: Mapping[str, Any], name: str) -> str | None:
