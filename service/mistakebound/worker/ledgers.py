@@ -139,7 +139,7 @@ def begin_ledger(
     ledger = Ledger(settings.labels)
     ledger.examples_next = log.low_watermark("examples", partition)
     ledger.labels_next = log.low_watermark("labels", partition)
-    begins = from_outcomes and never_stepped(log, partition)
+    begins = from_outcomes and never_stepped(log, partition, newest_step(log, partition))
     for topic in () if begins else ("predictions", "outcomes"):
         if newest_record(log, topic, partition) is not None:
             hint = "" if from_outcomes else "; start with --resume-from-outcomes to go on from there"

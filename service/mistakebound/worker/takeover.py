@@ -243,7 +243,7 @@ def _from_outcomes(log: Log, partition: int, committed: Position | None) -> Posi
     """The position of the newest outcomes; `committed` where they were deleted, none where there never were any."""
     newest = newest_step(log, partition)
     if newest is None:
-        return None if never_stepped(log, partition) else committed
+        return None if never_stepped(log, partition, newest) else committed
     if newest.position != committed:
         _log.warning("resumed_from_outcomes", partition=partition, inputs=str(newest.outcomes.inputs))
     return newest.position

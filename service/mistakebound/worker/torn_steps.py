@@ -40,9 +40,9 @@ def newest_step(log: Log, partition: int) -> WholeStep | None:
     return WholeStep(last, Position(last.inputs.examples, last.inputs.labels, metadata))
 
 
-def never_stepped(log: Log, partition: int) -> bool:
-    """Whether `outcomes` holds no step, and none was deleted."""
-    return log.low_watermark("outcomes", partition) == 0 and newest_step(log, partition) is None
+def never_stepped(log: Log, partition: int, newest: WholeStep | None) -> bool:
+    """Whether `outcomes` holds no step, and none was deleted. `newest`: what `newest_step` found."""
+    return newest is None and log.low_watermark("outcomes", partition) == 0
 
 
 def _ends_a_step(record: Record) -> bool:
@@ -55,7 +55,7 @@ def settled(log: Log, partition: int, committed: Position, found: OtherPosition)
     Raises `found` where it was not: then somebody has moved the offsets.
     """
     newest = newest_step(log, partition)
-    if newest is None and never_stepped(log, partition):
+    if never_stepped(log, partition, newest):
         raise BadLog(
             f"the group's offsets of partition {partition} are {committed.examples} and {committed.labels}, but "
             f"outcomes-{partition} holds nothing: its first transaction was torn, or the topic was made anew. Start with "
