@@ -1,7 +1,7 @@
 """While a transaction is on its way to the log, the next step is made; nobody sees it before it is committed."""
 
 import threading
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -96,33 +96,33 @@ def test_a_group_that_moves_on_between_two_steps_loses_and_doubles_nothing(
 
 def test_an_input_that_runs_ahead_is_paused_amid_a_chain() -> None:
     """A chain may be long, and its polls bring more of one input than the other lets it take: that must have a limit."""
-    f = Feeder()
-    session: Any = _Uneven(f)
-    buffer = InputBuffer(session, BatchSettings.model_validate({"max_records": 4}), lambda _: None)
-    assert not buffer.fill(0.0)
-    buffer.begin((0,))
-    assert buffer.fill(0.0)
-    held = WorkerState(f.state, Fold(f.settings, 1))
-    with ThreadPoolExecutor(1) as commits:
-        made = Stepping(session, buffer, commits, 4, lambda _: None, lambda: 0, lambda _: False)
-        assert made.chain(held, 16) == 16
+    session, steps = _chained(lambda _: False)
 
+    assert steps == 16
     assert session.paused
     assert session.most <= 2 * STEPS * 4, "the capacity, and what one filling brings"
 
 
 def test_a_stop_ends_the_chain_with_the_step_that_is_made_already() -> None:
     """A worker that is told to end has seconds: it does not work off what is buffered."""
+    _, steps = _chained(lambda session: session.commits > 1)
+
+    assert steps <= 3
+
+
+def _chained(stops: Callable[["_Uneven"], bool]) -> tuple["_Uneven", int]:
+    """A chain of at most 16 steps of four records, and how many were made."""
     f = Feeder()
-    session: Any = _Uneven(f)
+    uneven = _Uneven(f)
+    session: Any = uneven
     buffer = InputBuffer(session, BatchSettings.model_validate({"max_records": 4}), lambda _: None)
     assert not buffer.fill(0.0)
     buffer.begin((0,))
     assert buffer.fill(0.0)
     held = WorkerState(f.state, Fold(f.settings, 1))
     with ThreadPoolExecutor(1) as commits:
-        made = Stepping(session, buffer, commits, 4, lambda _: None, lambda: 0, lambda _: session.commits > 1)
-        assert made.chain(held, 16) <= 3
+        made = Stepping(session, buffer, commits, 4, lambda _: None, lambda: 0, lambda _: stops(uneven))
+        return uneven, made.chain(held, 16)
 
 
 class _Uneven:
