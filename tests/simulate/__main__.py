@@ -3,6 +3,7 @@
 import argparse
 import sys
 import time
+from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor
 from functools import partial
 
@@ -14,6 +15,20 @@ from tests.simulate.strikes import FAULTS
 PER_PROCESS = 250
 EVERY = 500
 """Seeds between two lines of progress."""
+
+
+def in_turn(run: Callable[[int], str | None], seeds: range, processes: int) -> Iterator[str | None]:
+    """What `run` says of each seed, in their order.
+
+    A run's tasks keep each other alive, so the processes end after some runs. They end all at once: a pool
+    that replaces them one by one (`max_tasks_per_child`) now and then waits for ever on Python 3.11.
+    """
+    for first in range(0, len(seeds), processes * PER_PROCESS):
+        with ProcessPoolExecutor(processes) as pool:
+            try:
+                yield from pool.map(run, seeds[first : first + processes * PER_PROCESS])
+            finally:
+                pool.shutdown(cancel_futures=True)
 
 
 def main() -> int:
@@ -44,19 +59,16 @@ def main() -> int:
         return sabotage(asked.sabotage, asked.seeds, asked.processes, faults)
     began, failures, done = time.monotonic(), 0, 0
     seeds = range(asked.first, asked.first + asked.seeds)
-    # A run's tasks keep each other alive, so a process ends after some runs.
-    with ProcessPoolExecutor(asked.processes, max_tasks_per_child=PER_PROCESS) as pool:
-        run = partial(fails if asked.briefly else failed, asked=Asked(asked.workers, asked.trap, faults))
-        for story in pool.map(run, seeds):
-            done += 1
-            if story is not None:
-                failures += 1
-                print(story, flush=True)
-                if failures >= asked.most:
-                    pool.shutdown(cancel_futures=True)
-                    break
-            if done % EVERY == 0:
-                print(f"{done} seeds, {failures} failed, {time.monotonic() - began:.0f} s", flush=True)
+    run = partial(fails if asked.briefly else failed, asked=Asked(asked.workers, asked.trap, faults))
+    for story in in_turn(run, seeds, asked.processes):
+        done += 1
+        if story is not None:
+            failures += 1
+            print(story, flush=True)
+            if failures >= asked.most:
+                break
+        if done % EVERY == 0:
+            print(f"{done} seeds, {failures} failed, {time.monotonic() - began:.0f} s", flush=True)
     print(f"{done} seeds, {failures} failed, {time.monotonic() - began:.0f} s")
     return 1 if failures else 0
 
