@@ -66,6 +66,17 @@ def test_every_label_a_rule_selects_by_is_one_of_its_metric() -> None:
     assert wrong == []
 
 
+def test_no_rule_adds_up_two_models() -> None:
+    """A model is a namespace, a job and a prefix: every sum keeps them, and every comparison is within them."""
+    model = {"namespace", "job", "prefix"}
+    for rule in rules():
+        kept = re.findall(r"\b(?:by|on) \(([^)]*)\)", rule["expr"])
+        assert all(model <= set(labels.split(", ")) for labels in kept), rule
+        assert len(re.findall(r"\b(?:sum|max|min|group|count)(?: by)? ?\(", rule["expr"])) == rule[
+            "expr"
+        ].count("by ("), rule
+
+
 def test_every_recorded_series_an_alert_reads_is_recorded() -> None:
     """Names with colons come from the rules themselves."""
     recorded = {rule["record"] for rule in rules() if "record" in rule}

@@ -32,7 +32,7 @@ from tests.deploy.support.deployed import (
     image_exec,
     services,
 )
-from tests.deploy.support.panels import DASHBOARD
+from tests.deploy.support.panels import FOLDER, ONE
 
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 OURS = ("topics", "worker", "challenger-topics", "challenger", "producer")
@@ -329,7 +329,7 @@ def test_grafana_finds_the_dashboard_and_opens_with_it() -> None:
 
     assert found[PurePosixPath("/etc/grafana/provisioning")] == GRAFANA / "provisioning"
     assert home.parent == PurePosixPath(provider["options"]["path"])
-    assert (found[home.parent] / home.name).samefile(DASHBOARD)
+    assert (found[home.parent] / home.name).samefile(FOLDER / f"{ONE}.json")
     assert (provider["type"], provider["allowUiUpdates"]) == ("file", False)
     assert mounts("grafana")["/var/lib/grafana"] == "grafana"
 

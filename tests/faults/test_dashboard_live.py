@@ -1,4 +1,4 @@
-"""The dashboard's panels on a real Prometheus, a real worker and a real broker, and what they show of a fault.
+"""The dashboards' panels on a real Prometheus, a real worker and a real broker, and what they show of a fault.
 
 With `pytest -rP` the tables that a person would see as curves are printed.
 """
@@ -14,7 +14,7 @@ from itertools import pairwise
 import pytest
 
 from mistakebound.core.records import Outgoing
-from tests.deploy.support.panels import annotations, filled, panel, panels, table, variables
+from tests.deploy.support.panels import ALL, ONE, annotations, filled, panel, panels, table, variables
 from tests.faults.support.children import Child, Children, until
 from tests.faults.support.deployment import Deployment, address_of
 from tests.faults.support.prometheus import PATIENCE_S, Prometheus, Shown, shows
@@ -47,12 +47,17 @@ class Moving:
     """A worker on a stream that does not end, and a second worker with a learner of the other kind."""
 
     def __init__(self, server: Prometheus, place: Deployment, other: Deployment) -> None:
-        self.server, self._place = server, place
+        self.server, self._place, self.other = server, place, other
         workers = [place.worker(), other.worker()]
         self._producer: Child | None = None
         self.produce()
         self.addresses = [address_of(each).removeprefix("http://") for each in workers]
         server.watch(JOB, *self.addresses)
+
+    @property
+    def prefix(self) -> str:
+        """Of the first worker's log; the second has none."""
+        return self._place.options[3].removeprefix("log.prefix=")
 
     def produce(self, *options: str) -> None:
         """Let another producer go on where the one before is stopped."""
@@ -72,8 +77,22 @@ class Moving:
         now_s = int(time.time())
         found: Shown = {}
         for query in panel(title).queries:
-            found |= self.server.series(query, picked, now_s, range_s)
+            found |= self.server.series(query._replace(legend=query.name or title), picked, now_s, range_s)
         return found
+
+    def models(self) -> dict[str, dict[str, float]]:
+        """The table of all models as Grafana puts it together: {prefix: {column: value}}, the worst first."""
+        of_models = panel("Which model needs me?", ALL)
+        columns = of_models.source["transformations"][-1]["options"]["renameByName"]
+        lines: dict[str, dict[str, float]] = {}
+        for query, column in zip(of_models.queries, columns.values(), strict=True):
+            expr = filled(query.expr, {"job": [JOB]}, step_s=1, scrape_s=1, range_s=RANGE_S)
+            for each in (self.server.get("query", query=expr) or {"result": []})["result"]:
+                assert each["metric"]["model"] == f" {JOB} {each['metric'].get('prefix', '')}"
+                lines.setdefault(each["metric"].get("prefix", ""), {})[column] = float(each["value"][1])
+        (by,) = of_models.source["options"]["sortBy"]
+        worst = sorted(lines.items(), key=lambda line: line[1].get(by["displayName"], 0), reverse=by["desc"])
+        return dict(worst)
 
     def recent(self, title: str, legend: str) -> list[float]:
         """A series of the last seconds; empty while there is none."""
@@ -117,9 +136,9 @@ def moving(
 def test_every_query_of_the_dashboard_is_answered(moving: Moving) -> None:
     """With numbers, of several workers that were chosen by name; where a setting is not in use, with none."""
     picked = {"job": [JOB], "instance": moving.addresses, "delay": ["1s"]}
-    asked = [(each.title, query) for each in panels() for query in each.queries]
-    assert OF_OTHER_SETTINGS.keys() <= {name for title, query in asked for name in (title, query.legend)}
-    of_others = [each for each in asked if {each[0], each[1].legend} & OF_OTHER_SETTINGS.keys()]
+    asked = [(each.title, query) for each in panels(ONE) for query in each.queries]
+    assert OF_OTHER_SETTINGS.keys() <= {name for title, query in asked for name in (title, query.name)}
+    of_others = [each for each in asked if {each[0], each[1].name} & OF_OTHER_SETTINGS.keys()]
     left = [each for each in asked if each not in of_others]
     deadline = time.monotonic() + PATIENCE_S
     while left and time.monotonic() < deadline:
@@ -144,6 +163,7 @@ def test_the_variables_and_annotations_are_answered(moving: Moving) -> None:
         return found
 
     assert JOB in offered("job")
+    assert offered("prefix") == [moving.prefix], "an empty one is no label"
     assert offered("instance") == sorted(moving.addresses)
     alerts, starts = (
         server.get("query", query=filled(each, {"job": [JOB]}, step_s=1, scrape_s=1, range_s=RANGE_S))
@@ -153,9 +173,48 @@ def test_the_variables_and_annotations_are_answered(moving: Moving) -> None:
     assert alerts["result"] == []
 
 
+def test_two_models_of_a_job_are_not_added_up(moving: Moving) -> None:
+    """Each panel has a series for each of them, and one alone where its prefix is chosen."""
+    mistakes = panel("Mistakes for life").queries[0]
+
+    def judged(**chosen: list[str]) -> set[str]:
+        return {*moving.server.series(mistakes, {"job": [JOB]} | chosen, int(time.time()), RANGE_S)}
+
+    shows(lambda: judged() == {"mistakes  ", f"mistakes  {moving.prefix}"}, "both models")
+    assert judged(prefix=[moving.prefix]) == {f"mistakes  {moving.prefix}"}
+
+
+def test_the_table_of_models_has_the_one_that_needs_somebody_first(moving: Moving) -> None:
+    """Of two models that are well each has a line; then nobody can read what one of them is sent."""
+    columns = {"urgency", "workers", "not ready", "newest label, age", "dead letters, 1 h"}
+    rates = {"mistake rate, 1 h", "always majority, 1 h"}
+
+    def shown() -> bool:
+        """The second model judged its only example before anybody looked: it has no rate."""
+        found = moving.models()
+        return columns <= found.get("", {}).keys() and columns | rates <= found.get(moving.prefix, {}).keys()
+
+    shows(shown, "a line for each")
+    well = moving.models()
+    assert all(
+        (line["workers"], line["not ready"], line["dead letters, 1 h"]) == (1, 0, 0) for line in well.values()
+    )
+
+    moving.other.send([Outgoing("labels", 0, b"1", b"nonsense", (), round(time.time() * 1000))] * 50)
+    shows(lambda: moving.models()[""].get("other alerts") == 1, "its alert fires")
+    found = moving.models()
+    assert next(iter(found)) == ""
+    assert found[""]["urgency"] >= 100 > found[moving.prefix]["urgency"]
+    assert found[""]["dead letters, 1 h"] >= 50 > found[moving.prefix]["dead letters, 1 h"] == 0
+    for title, wanted in {"Models": 2, "Models with an alert": 1, "Workers not ready": 0}.items():
+        (query,) = panel(title, ALL).queries
+        expr = filled(query.expr, {"job": [JOB]}, step_s=1, scrape_s=1, range_s=RANGE_S)
+        assert moving.server.value(expr) == wanted, title
+
+
 def test_a_drift_shows_within_a_minute(moving: Moving) -> None:
     """Turned labels drive the mistake rate up, above that of the majority rule."""
-    rate, ratio = ("Mistake rate", "now"), ("Mistakes against always-majority", "{}")
+    rate, ratio = ("Mistake rate", "now"), ("Mistakes against always-majority",) * 2
     learned = 0.5 * DRIFTED
     shows(lambda: 0 < max(moving.recent(*rate), default=0) < learned, "the model has learned")
 

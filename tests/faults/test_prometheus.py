@@ -27,23 +27,23 @@ def recorded(place: Deployment) -> dict[str, float]:
     labelled = found.examples["labelled"]
     majority = place.children.json("status", "--json", *place.options)["baselines"]["majority"]["mistakes"]
     rate = found.mistakes / labelled
-    evaluations = "/ ignoring (outcome) group_left () job:mistakebound_evaluations:increase1h"
-    judged = "/ job:mistakebound_evaluations:increase5m{}"
+    evaluations = "/ ignoring (outcome) group_left () model:mistakebound_evaluations:increase1h"
+    judged = "/ model:mistakebound_evaluations:increase5m{}"
     wanted = {
-        "job:mistakebound_partition_mistakes_per_labelled:ratio{}": rate,
-        "job:mistakebound_partition_baseline_mistakes_per_labelled:ratio{}": majority / labelled,
-        "job:mistakebound_mistakes_per_evaluation:ratio_increase1h{}": rate,
-        "job:mistakebound_mistakes_per_evaluation:ratio_increase7d{}": rate,
-        f"job:mistakebound_mistakes:increase1h{{}} {evaluations}{{}}": rate,
-        f"job:mistakebound_predictions:increase1h{{}} {evaluations}{{}}": len(found.predictions) / labelled,
-        f"job:mistakebound_mistakes:increase5m{{}} {judged}": rate,
-        f"job:mistakebound_predictions:increase5m{{}} {judged}": len(found.predictions) / labelled,
-        f"job:mistakebound_labels_applied:increase5m{{}} {judged}": found.labels["applied"] / labelled,
-        'job_topic:mistakebound_consumer_lag_records:sum{topic="examples", }': 0,
-        'job_topic:mistakebound_consumer_lag_records:sum{topic="labels", }': 0,
+        "model:mistakebound_partition_mistakes_per_labelled:ratio{}": rate,
+        "model:mistakebound_partition_baseline_mistakes_per_labelled:ratio{}": majority / labelled,
+        "model:mistakebound_mistakes_per_evaluation:ratio_increase1h{}": rate,
+        "model:mistakebound_mistakes_per_evaluation:ratio_increase7d{}": rate,
+        f"model:mistakebound_mistakes:increase1h{{}} {evaluations}{{}}": rate,
+        f"model:mistakebound_predictions:increase1h{{}} {evaluations}{{}}": len(found.predictions) / labelled,
+        f"model:mistakebound_mistakes:increase5m{{}} {judged}": rate,
+        f"model:mistakebound_predictions:increase5m{{}} {judged}": len(found.predictions) / labelled,
+        f"model:mistakebound_labels_applied:increase5m{{}} {judged}": found.labels["applied"] / labelled,
+        'model_topic:mistakebound_consumer_lag_records:sum{topic="examples", }': 0,
+        'model_topic:mistakebound_consumer_lag_records:sum{topic="labels", }': 0,
     }
     for outcome, count in found.labels.items():
-        of_one = f'job_outcome:mistakebound_labels:increase1h{{outcome="{outcome}", }} {evaluations}{{}}'
+        of_one = f'model_outcome:mistakebound_labels:increase1h{{outcome="{outcome}", }} {evaluations}{{}}'
         wanted[of_one] = count / labelled
     return {query.replace("}", f'job="{JOB}"}}'): value for query, value in wanted.items()}
 

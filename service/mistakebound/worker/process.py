@@ -141,7 +141,14 @@ def work(
     """
     slot = settings.worker.slot or socket.getfqdn()
     classes = [spelled(value) for value in (settings.labels.positive, settings.labels.negative)]
-    metrics = Metrics(classes, settings.learner.kind, settings_digest(settings))
+    metrics = Metrics(
+        classes,
+        settings.learner.kind,
+        settings_digest(settings),
+        prefix=settings.log.prefix,
+        worker={"group": settings.group, "slot": slot}
+        | {topic: settings.topic_name(topic) for topic in ("examples", "labels")},
+    )
     metrics.limits(settings.labels.max_waiting, settings.labels.max_parked)
     logs.configure(log_format, level=log_level, count=metrics.logged)
     _log.info("start", **_described(log, settings, slot))
@@ -150,6 +157,7 @@ def work(
     if settings.features.include or settings.features.exclude:
         observers.append(IdlePatterns(settings).observe)
     health = partial(heartbeat.health, HealthLimits())
+    metrics.readiness(lambda: health().ready)
     observers.append(Announcements(health).observe)
     explain, server = (lambda: 0), None
     if settings.http.address:

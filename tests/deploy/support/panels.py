@@ -1,4 +1,4 @@
-"""The dashboard as data: its panels, and their queries with the variables put in as Grafana does it."""
+"""The dashboards as data: their panels, and their queries with the variables put in as Grafana does it."""
 
 import json
 import re
@@ -7,7 +7,9 @@ from typing import Any, NamedTuple
 
 from tests.deploy.support.deployed import GRAFANA
 
-DASHBOARD = GRAFANA / "dashboards" / "mistakebound.json"
+FOLDER = GRAFANA / "dashboards"
+ONE, ALL = "mistakebound", "mistakebound-models"
+"""Of one model, or several beside each other; and which of all models needs somebody."""
 VARIABLE = re.compile(r"\$(?:{(\w+)}|(\w+))")
 SELECTOR = re.compile(r"([A-Za-z_:][\w:]*){([^}]*)}")
 
@@ -21,27 +23,33 @@ class Query(NamedTuple):
     instant: bool
     """Asked for one moment; else for the time shown."""
 
+    @property
+    def name(self) -> str:
+        """The legend without the model's name, which is added to tell several models apart."""
+        return self.legend.removesuffix("{{namespace}} {{prefix}}").rstrip()
+
 
 class Panel(NamedTuple):
     """One panel below its row."""
 
     row: str
+    """Empty where the dashboard has none."""
     title: str
     queries: tuple[Query, ...]
     source: Mapping[str, Any]
     """As the file has it."""
 
 
-def dashboard() -> dict[str, Any]:
-    found: dict[str, Any] = json.loads(DASHBOARD.read_text())
+def dashboard(name: str = ONE) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads((FOLDER / f"{name}.json").read_text())
     return found
 
 
-def panels() -> list[Panel]:
+def panels(name: str = ONE) -> list[Panel]:
     """Every panel but the rows, in order."""
     found: list[Panel] = []
     row = ""
-    for each in dashboard()["panels"]:
+    for each in dashboard(name)["panels"]:
         if each["type"] == "row":
             row = each["title"]
         else:
@@ -53,19 +61,19 @@ def panels() -> list[Panel]:
     return found
 
 
-def panel(title: str) -> Panel:
+def panel(title: str, name: str = ONE) -> Panel:
     """The panel of this title."""
-    (found,) = (each for each in panels() if each.title == title)
+    (found,) = (each for each in panels(name) if each.title == title)
     return found
 
 
-def variables() -> dict[str, dict[str, Any]]:
-    """The dashboard's variables by name."""
-    return {each["name"]: each for each in dashboard()["templating"]["list"]}
+def variables(name: str = ONE) -> dict[str, dict[str, Any]]:
+    """A dashboard's variables by name."""
+    return {each["name"]: each for each in dashboard(name)["templating"]["list"]}
 
 
 def annotations() -> list[str]:
-    """The queries of the dashboard's annotations."""
+    """The queries of the annotations."""
     return [each["expr"] for each in dashboard()["annotations"]["list"]]
 
 
@@ -74,7 +82,7 @@ def filled(
 ) -> str:
     """A query as Grafana sends it.
 
-    `chosen` are the values of `job` and `instance` that the user picked; a variable that is not among them
+    `chosen` are the values of `prefix`, `instance` ... that the user picked; a variable that is not among them
     has its `current` value of the file. Raises KeyError for a variable that does not exist.
     """
     built_in = {

@@ -84,8 +84,9 @@ def test_the_numbers_are_those_of_the_status_and_follow_it(browser: Browser) -> 
         recent = text(browser, "recent-of")
         assert re.fullmatch(r"[\d,]+ in [\d,]+; always the majority \d.*%", recent), "over the same minute"
         group, slot = told["worker"]["group"], told["worker"]["slot"]
-        assert title(browser) == f"{rate} mistakes · {group} · {slot}"
         prefix = told["worker"]["prefix"]
+        topics = f"{prefix}examples, {prefix}labels"
+        assert title(browser) == f"{rate} mistakes · {prefix or group} · {topics} · {slot}"
         assert text(browser, "place") == (
             f"group {group} · prefix {prefix} · reads {prefix}examples and {prefix}labels · writes {prefix}predictions"
         )

@@ -32,6 +32,8 @@ from tests.worker.support.events import asked, assigned, committed, probable, wa
 TYPES = {
     "build_info": "gauge",
     "model_info": "gauge",
+    "worker_info": "gauge",
+    "ready": "gauge",
     "state": "gauge",
     "records_consumed_total": "counter",
     "records_rejected_total": "counter",
@@ -195,6 +197,43 @@ def test_build_and_model_are_described() -> None:
     page = Metrics(["true", "false"], "winnow", "abc123", revision="f00").page()[0].decode()
     assert re.search(r'mistakebound_build_info\{python_version="\S+",revision="f00",version="\S+"\} 1', page)
     assert 'mistakebound_model_info{algorithm="winnow",config_digest="abc123"} 1.0' in page
+
+
+def test_a_worker_is_described() -> None:
+    """Its group, its slot and what it reads, to look a series up by."""
+    worker = {"group": "fraud.mistakebound", "slot": "w-0", "examples": "payments", "labels": "chargebacks"}
+    page = Metrics(["true"], "winnow", "abc", worker=worker).page()[0].decode()
+    labels = 'examples="payments",group="fraud.mistakebound",labels="chargebacks",slot="w-0"'
+    assert f"mistakebound_worker_info{{{labels}}} 1.0" in page
+
+
+def test_every_series_has_the_prefix_and_none_has_an_empty_one() -> None:
+    """Two models under one job are never added up by accident; to Prometheus an empty label is no label."""
+
+    def prefixes(metrics: Metrics, accept: str = "") -> set[str | None]:
+        families = text_string_to_metric_families(metrics.page(accept)[0].decode())
+        return {sample.labels.get("prefix") for family in families for sample in family.samples}
+
+    assert prefixes(Metrics(["true"], "winnow", "abc", prefix="fraud.")) == {"fraud."}
+    assert prefixes(Metrics(["true"], "winnow", "abc")) == {None}
+
+
+def test_the_prefix_makes_no_series_more() -> None:
+    """One value for each worker."""
+    assert len(samples(Metrics(["true"], "winnow", "abc", prefix="fraud."))) == len(
+        samples(Metrics(["true"], "winnow", "abc"))
+    )
+
+
+def test_readiness_is_asked_at_each_scrape() -> None:
+    """A worker that restores is up, and not ready."""
+    metrics = binary()
+    assert samples(metrics)["ready", ()] == 0
+    ready = True
+    metrics.readiness(lambda: ready)
+    assert samples(metrics)["ready", ()] == 1
+    ready = False
+    assert samples(metrics)["ready", ()] == 0
 
 
 def test_process_and_python_series_are_included() -> None:

@@ -15,7 +15,7 @@ from tests.worker.support.events import NOTHING, asked, assigned, committed, pro
 
 def worker_page() -> dict[str, set[str]]:
     """Every sample on a worker's page, with the names of its labels."""
-    metrics = Metrics(["true", "false"], "perceptron", "digest")
+    metrics = Metrics(["true", "false"], "perceptron", "digest", prefix="fraud.")
     metrics.observe(assigned([0]))
     judged = {("true", "false"): 1}
     counted = ConfusionTotals(
@@ -38,4 +38,4 @@ def worker_page() -> dict[str, set[str]]:
         for sample in family.samples:
             found.setdefault(sample.name, set()).update(sample.labels)
     # Metrics of one value by partition appear with it.
-    return found | {"mistakebound_pending_oldest_timestamp_seconds": {"partition"}}
+    return found | {"mistakebound_pending_oldest_timestamp_seconds": {"partition", "prefix"}}

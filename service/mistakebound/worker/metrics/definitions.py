@@ -7,10 +7,12 @@
 3. Every label value that is known in advance is exported from the start, at zero.
 4. Up to 20 classes are label values; with more, or an open set, the series have no class label. Of each partition's
    tenants the 20 largest are, and the rest are `other`.
+5. Every series has the `prefix` of the log it counts on, where that is not empty: what is counted of two models must
+   not be added up, and a job may have both. It is one value for each worker, so it makes no series more.
 """
 
 import platform
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from importlib.metadata import PackageNotFoundError, version
 from typing import Literal, get_args
 
@@ -62,10 +64,12 @@ class Definitions:
         config_digest: str,
         revision: str,
         transaction_age_s: Callable[[], float],
+        prefix: str,
+        worker: Mapping[str, str],
     ) -> None:
-        self.registry = Registry()
+        self.registry = Registry({"prefix": prefix})
         self.classes = tuple(classes) if len(classes) <= MOST_CLASSES else ()
-        self._declare_worker(algorithm, config_digest, revision)
+        self._declare_worker(algorithm, config_digest, revision, worker)
         self._declare_stream(transaction_age_s)
         self._declare_learning()
         self._declare_partitions()
@@ -73,7 +77,9 @@ class Definitions:
         for collector in (ProcessCollector, PlatformCollector, GCCollector):
             collector(registry=self.registry)
 
-    def _declare_worker(self, algorithm: str, config_digest: str, revision: str) -> None:
+    def _declare_worker(
+        self, algorithm: str, config_digest: str, revision: str, worker: Mapping[str, str]
+    ) -> None:
         add = self.registry
         Info(PREFIX + "build", "Build of the running worker; constant 1.", registry=add).info(
             {"version": build_version(), "revision": revision, "python_version": platform.python_version()}
@@ -81,7 +87,11 @@ class Definitions:
         Info(PREFIX + "model", "Configuration of the served model; constant 1.", registry=add).info(
             {"algorithm": algorithm, "config_digest": config_digest}
         )
+        Info(
+            PREFIX + "worker", "Group, slot and input topics of this worker; constant 1.", registry=add
+        ).info({name: worker.get(name, "") for name in ("group", "slot", "examples", "labels")})
         self.state = Enum(PREFIX + "state", "What the worker is doing.", states=PHASES, registry=add)
+        self.ready = add.gauge("ready", "Whether /readyz says yes: 1, or 0.")
         self.messages = add.counter("log_messages", "Log messages emitted, by level.", level=get_args(Level))
         self.poll_time = add.gauge("last_poll_timestamp_seconds", "Unix time of the last completed poll.")
         self.rebalances = add.counter("rebalances", "Changes of the partitions assigned to this worker.")

@@ -5,6 +5,7 @@ The names, labels and meanings are in `definitions.py`.
 
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any, get_args
 
 from prometheus_client import Counter, Gauge
@@ -29,16 +30,22 @@ class Metrics:
         config_digest: str,
         *,
         revision: str = "unknown",
+        prefix: str = "",
+        worker: Mapping[str, str] = MappingProxyType({}),
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """`classes` as `labels.spelled` gives them, empty for an open set; `clock` is monotonic, in s."""
+        """`classes` as `labels.spelled` gives them, empty for an open set; `prefix` is `log.prefix`; `worker` has its
+        `group`, its `slot`, and the names of its `examples` and `labels`; `clock` is monotonic, in s.
+        """
         self._clock = clock
         self._opened_s: float | None = None
         self._newest_ms: dict[Stream, int] = {}
         self._owned: set[int] = set()
         self._bounded: set[tuple[str, str]] = set()
         self._proved = 0
-        self._of = Definitions(classes, algorithm, config_digest, revision, self._transaction_age_s)
+        self._of = Definitions(
+            classes, algorithm, config_digest, revision, self._transaction_age_s, prefix, worker
+        )
 
     def observe(self, event: events.Event) -> None:
         """Count it, or export what it says."""
@@ -75,6 +82,10 @@ class Metrics:
                 of.followed_lag.set(followed)
             case events.Rebuilding() | events.LabelsMisplaced():
                 self._note(event)
+
+    def readiness(self, ready: Callable[[], bool]) -> None:
+        """What to ask, at each scrape, whether the worker is ready."""
+        self._of.ready.set_function(lambda: float(ready()))
 
     def limits(self, max_waiting: int, max_parked: int) -> None:
         """The limits to compare `partition_waiting` and `partition_parked` with."""

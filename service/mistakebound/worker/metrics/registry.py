@@ -1,8 +1,9 @@
 """A registry of the worker's own: short ways to declare metrics, and a histogram that takes batches."""
 
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import product
+from types import MappingProxyType
 from typing import TypeVar
 
 import numpy as np
@@ -24,8 +25,10 @@ class Registry(CollectorRegistry):
     label without values gets them later.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, on_every_series: Mapping[str, str] = MappingProxyType({})) -> None:
+        """`on_every_series` are labels with their values; an empty value is none, as it is to Prometheus."""
         super().__init__()
+        self._constant = {name: value for name, value in on_every_series.items() if value}
         self._shown: set[Gauge] = set()
 
     def counter(self, name: str, text: str, **labels: Sequence[str]) -> Counter:
@@ -61,7 +64,11 @@ class Registry(CollectorRegistry):
     def collect(self) -> Iterator[Metric]:
         """All metrics, as a scrape asks for them."""
         for family in super().collect():
-            family.samples = [each for each in family.samples if not each.name.endswith("_created")]
+            family.samples = [
+                each._replace(labels=self._constant | each.labels) if self._constant else each
+                for each in family.samples
+                if not each.name.endswith("_created")
+            ]
             yield family
 
 

@@ -84,6 +84,7 @@ def test_each_page_speaks_of_its_own_partitions_and_of_one_model(
             assert f"{told['updates']} for life by this worker" in text(browser, "updates-of")
             whose = [each.split(", ")[1] for each in texts(browser, ".bound p span")]
             assert whose == ["all workers", "this worker"]
-            assert title(browser).endswith(f" · {told['worker']['group']} · {slot}")
+            prefix = told["worker"]["prefix"]
+            assert title(browser).endswith(f" · {prefix} · {prefix}examples, {prefix}labels · {slot}")
             photograph(browser, f"worker-{slot}")
         assert browser.problems == []

@@ -24,7 +24,7 @@ function showHead(status, worker) {
   const place = [`group ${worker.group}`, worker.prefix && `prefix ${worker.prefix}`, `reads ${examples} and ${labels}`, `writes ${predictions}`];
   say("place", place.filter(Boolean).join(" · "));
   const rate = status.labelled ? `${percent(status.mistakes, status.labelled)} mistakes` : "no label yet";
-  document.title = `${rate} · ${worker.group} · ${worker.slot}`;
+  document.title = `${rate} · ${worker.prefix || worker.group} · ${examples}, ${labels} · ${worker.slot}`;
   for (const [look, text] of [[".own", " (this worker)"], [".all", " (all workers)"]]) {
     for (const each of document.querySelectorAll(look)) each.textContent = alone(worker) ? "" : text;
   }
