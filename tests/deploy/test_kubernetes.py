@@ -18,12 +18,63 @@ from mistakebound.config.keys import keys
 from mistakebound.config.load import load
 from mistakebound.worker.http.server import parse_address
 from mistakebound.worker.process import DRAIN_S
-from tests.deploy.support.deployed import ROOT, image, image_environment, image_exec, read_yaml
+from tests.deploy.support.deployed import (
+    GRAFANA,
+    PROMETHEUS,
+    ROOT,
+    image,
+    image_environment,
+    image_exec,
+    read_yaml,
+)
+from tests.deploy.support.pages import blocks
 
 FOLDER = ROOT / "deploy" / "kubernetes"
 VERSIONS = ("1.31", "1.37")
 """The oldest with all that the manifests use, and the newest that the schemas know."""
 WORKLOADS = ("StatefulSet", "Job")
+DASHBOARDS = "../grafana"
+"""A kustomization of its own, since dashboards are once for each Grafana."""
+TEXT = {"type": "string", "minLength": 1}
+TEXTS = {"type": "object", "additionalProperties": TEXT}
+PROMETHEUS_RULE = Draft202012Validator(
+    {
+        "type": "object",
+        "required": ["apiVersion", "kind", "metadata", "spec"],
+        "properties": {
+            "apiVersion": {"const": "monitoring.coreos.com/v1"},
+            "spec": {
+                "required": ["groups"],
+                "additionalProperties": False,
+                "properties": {
+                    "groups": {
+                        "type": "array",
+                        "items": {
+                            "required": ["name", "rules"],
+                            "additionalProperties": False,
+                            "properties": {
+                                "name": TEXT,
+                                "interval": TEXT,
+                                "rules": {
+                                    "type": "array",
+                                    "items": {
+                                        "required": ["expr"],
+                                        "additionalProperties": False,
+                                        "properties": dict.fromkeys(
+                                            ("alert", "record", "expr", "for", "keep_firing_for"), TEXT
+                                        )
+                                        | dict.fromkeys(("labels", "annotations"), TEXTS),
+                                    },
+                                },
+                            },
+                        },
+                    }
+                },
+            },
+        },
+    }
+)
+"""What of the operator's kind is in use here, in words of our own; promtool checks the rules themselves."""
 
 
 @cache
@@ -35,7 +86,7 @@ def kustomization() -> dict[str, Any]:
 @cache
 def manifests() -> dict[str, dict[str, Any]]:
     """What the kustomization names, by kind; the ConfigMap as it generates it."""
-    found = [read_yaml(FOLDER / name) for name in kustomization()["resources"]]
+    found = [read_yaml(FOLDER / name) for name in kustomization()["resources"] if name != DASHBOARDS]
     (generated,) = kustomization()["configMapGenerator"]
     content = {name: (FOLDER / name).read_text() for name in generated["files"]}
     found.append(
@@ -87,6 +138,8 @@ def faults(manifest: dict[str, Any], version: str) -> list[str]:
     """What is wrong with a manifest by its schema."""
     if manifest["kind"] == "ServiceMonitor":
         return [each.message for each in service_monitor().iter_errors(manifest)]
+    if manifest["kind"] == "PrometheusRule":
+        return [each.message for each in PROMETHEUS_RULE.iter_errors(manifest)]
     try:
         kubernetes_validate.validate(manifest, version, strict=True)
     except kubernetes_validate.ValidationError as error:
@@ -116,6 +169,7 @@ def test_a_manifest_fits_its_schema(kind: str, version: str) -> None:
         ("NetworkPolicy", ("spec", "egress", 0, "ports", 0, "protocoll"), "TCP"),
         ("ServiceMonitor", ("spec", "endpoints", 0, "intervall"), "15s"),
         ("ServiceMonitor", ("spec", "endpoints", 0, "interval"), "15 seconds"),
+        ("PrometheusRule", ("spec", "groups", 0, "rules", 0, "expression"), "1"),
     ],
 )
 def test_a_slip_is_found(kind: str, path: tuple[Any, ...], value: Any) -> None:
@@ -130,7 +184,7 @@ def test_a_slip_is_found(kind: str, path: tuple[Any, ...], value: Any) -> None:
 
 def test_every_file_is_used() -> None:
     """By the kustomization, which names no file that is not there."""
-    used = {*kustomization()["resources"], "kustomization.yaml"}
+    used = {*kustomization()["resources"], "kustomization.yaml"} - {DASHBOARDS}
     for generated in kustomization()["configMapGenerator"]:
         used |= set(generated["files"])
     assert {path.name for path in FOLDER.iterdir()} == used
@@ -289,6 +343,74 @@ def test_selectors_find_the_pods_that_they_mean() -> None:
     assert not manifests()["Service"]["spec"]["selector"].items() <= job.items()
     chosen = manifests()["ServiceMonitor"]["spec"]["selector"]["matchLabels"]
     assert chosen.items() <= manifests()["Service"]["metadata"]["labels"].items()
+
+
+def test_two_models_of_a_namespace_do_not_find_each_others_pods() -> None:
+    """Every selector asks for the instance, which a copy of these manifests or a release gives another name."""
+    chosen = manifests()["ServiceMonitor"]["spec"]["selector"]["matchLabels"]
+    for who, labels, _ in [*selectors(), ("ServiceMonitor", chosen, "")]:
+        assert labels["app.kubernetes.io/instance"] == "mistakebound", who
+
+
+def test_the_rules_are_those_of_prometheus() -> None:
+    """As `deploy/prometheus` has them: no alert is lost on the way."""
+    rules = read_yaml(PROMETHEUS / "rules.yml")
+    assert manifests()["PrometheusRule"]["spec"] == rules
+    assert manifests()["ServiceMonitor"]["spec"]["jobLabel"] == "app.kubernetes.io/name"
+    labels = manifests()["Service"]["metadata"]["labels"]
+    assert f'up{{job="{labels["app.kubernetes.io/name"]}"}}' in rules["groups"][1]["rules"][0]["expr"]
+
+
+def test_the_dashboards_are_loaded_by_grafanas_sidecar() -> None:
+    """All that there are, by the label for which it looks, in one ConfigMap, which may hold a mebibyte."""
+    (generated,) = read_yaml(GRAFANA / "kustomization.yaml")["configMapGenerator"]
+    files = [GRAFANA / name for name in generated["files"]]
+    assert DASHBOARDS in kustomization()["resources"]
+    assert (FOLDER / DASHBOARDS).resolve() == GRAFANA
+    assert generated["options"]["labels"] == {"grafana_dashboard": "1"}
+    assert files == sorted((GRAFANA / "dashboards").iterdir())
+    # `kubectl apply` keeps the whole object in an annotation, which may have a quarter of that.
+    assert len(json.dumps({path.name: path.read_text() for path in files})) < 250_000
+
+
+def test_the_page_on_kubernetes_scales_what_there_is() -> None:
+    """Its ScaledObject: the StatefulSet, the group and topic of the configuration, no more workers than partitions; its
+    behaviour is checked as a HorizontalPodAutoscaler's, which KEDA makes of it."""
+    (source,) = blocks(ROOT / "deploy" / "kubernetes.md", "yaml")
+    scaled = yaml.safe_load(source)
+    spec = scaled["spec"]
+    settings = load(FOLDER / "mistakebound.toml", (), None, environment()).settings
+    (trigger,) = spec["triggers"]
+    stateful_set = manifests()["StatefulSet"]
+
+    assert (scaled["apiVersion"], scaled["kind"]) == ("keda.sh/v1alpha1", "ScaledObject")
+    assert scaled["metadata"]["namespace"] == kustomization()["namespace"]
+    target = {"kind": stateful_set["kind"], "name": stateful_set["metadata"]["name"]}
+    assert spec.keys() == {
+        *("scaleTargetRef", "minReplicaCount", "maxReplicaCount", "pollingInterval", "advanced", "triggers")
+    }
+    assert spec["scaleTargetRef"] == target
+    assert 1 <= spec["minReplicaCount"] <= spec["maxReplicaCount"] == settings.log.partitions
+    assert trigger["type"] == "kafka"
+    assert all(isinstance(value, str) for value in trigger["metadata"].values()), "KEDA takes texts alone"
+    assert trigger["metadata"] == {
+        "bootstrapServers": (settings.log.url or "").partition("//")[2],
+        "consumerGroup": settings.group,
+        "topic": settings.topic_name("examples"),
+        "lagThreshold": "300000",
+    }
+    made_of_it = {
+        "apiVersion": "autoscaling/v2",
+        "kind": "HorizontalPodAutoscaler",
+        "metadata": {"name": "mistakebound"},
+        "spec": {
+            "scaleTargetRef": {"apiVersion": stateful_set["apiVersion"]} | target,
+            "minReplicas": spec["minReplicaCount"],
+            "maxReplicas": spec["maxReplicaCount"],
+            "behavior": spec["advanced"]["horizontalPodAutoscalerConfig"]["behavior"],
+        },
+    }
+    assert faults(made_of_it, VERSIONS[-1]) == []
 
 
 def test_names_are_those_of_what_is_there() -> None:
