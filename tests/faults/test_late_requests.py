@@ -19,7 +19,8 @@ from mistakebound.settings import LogSettings, Settings
 from tests.faults.support.chance import clients
 from tests.log.support.breaking import evict
 from tests.log.support.broker import Broker
-from tests.log.support.proxy import Kind, Proxy, Request, Wanted
+from tests.log.support.proxy import Proxy, Wanted
+from tests.log.support.requests import Kind, Request
 from tests.log.support.worker import Worker, values
 
 PARTITIONS = 2

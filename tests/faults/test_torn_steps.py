@@ -16,7 +16,8 @@ from tests.faults.support.open_transactions import open_below
 from tests.faults.support.stream import SETTINGS, stream
 from tests.log.support.breaking import evict
 from tests.log.support.broker import Broker
-from tests.log.support.proxy import Kind, Proxy, Request
+from tests.log.support.proxy import Proxy
+from tests.log.support.requests import Kind, Request
 
 pytestmark = pytest.mark.kafka
 

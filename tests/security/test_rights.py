@@ -186,6 +186,20 @@ def test_what_only_reads_needs_only_rights_to_read(
             assert names(told.output, right), f"without {right}: {told.output}"
 
 
+@pytest.mark.parametrize("user", ["worker", "reader"])
+def test_transactions_are_tried_by_those_who_may(model: Model, user: str) -> None:
+    """A worker's rights include it. Who only reads is told what was left out, and it is no failure."""
+    with model.secured.granted(model.rights(user)):
+        told = model.command(user, "config", "check", "--online")
+
+    assert told.exit_code == 0, told.output
+    if user == "worker":
+        assert "transactions: the log has them" in told.stderr
+    else:
+        assert "whether the log has transactions was not tried" in told.stderr
+        assert f"grant this user Write on transactional id {model.prefix}mistakebound-" in told.stderr
+
+
 @pytest.mark.parametrize("topic", ["examples", "labels"])
 def test_a_producer_needs_one_right(model: Model, topic: str) -> None:
     """To write to its own topic; the other one, and the worker's, are closed to it."""

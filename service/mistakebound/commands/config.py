@@ -1,6 +1,6 @@
 """`config`: what is set, where it comes from, and whether it is consistent."""
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from typer import Option
 
@@ -17,13 +17,19 @@ from mistakebound.commands.options import (
 )
 from mistakebound.commands.output import print_form, print_json, print_message, render_table
 
+if TYPE_CHECKING:
+    from mistakebound.log.protocol import Log
+
 config = group("Check and show the settings.")
 
 
 @config.command()
 def check(
     online: Annotated[
-        bool, Option("--online", help="Also check the log's topics, and write to checkpoint.url.")
+        bool,
+        Option(
+            "--online", help="Also log in, try a transaction, check the topics, and write to checkpoint.url."
+        ),
     ] = False,
     config: Config = None,
     sets: Sets = None,
@@ -44,10 +50,27 @@ def check(
         from mistakebound.commands.topics.check import check_topics
 
         with open_log(settings) as reached:
+            _try_transactions(reached)
             check_topics(reached, settings)
         if (store := open_own_store(settings.checkpoint)) is not None:
             store.probe()
     print_message("the configuration is complete")
+
+
+def _try_transactions(log: "Log") -> None:
+    """Say whether the broker has them. Raises CommandError (exit code 3) where it has none."""
+    from mistakebound.commands.errors import CommandError
+    from mistakebound.exit_codes import ExitCode
+    from mistakebound.log.protocol import Refused
+
+    try:
+        untried = log.try_transactions()
+    except Refused as error:
+        raise CommandError(str(error), ExitCode.CHECK_FAILED) from error
+    if untried is None:
+        print_message("transactions: the log has them")
+    else:
+        print_message(f"warning: whether the log has transactions was not tried: {untried}")
 
 
 @config.command()

@@ -192,6 +192,12 @@ class Log(Protocol):
         in one transaction. Returns how many records were written. Raises Fenced when another caller
         came in between: nothing was written, read again."""
 
+    def try_transactions(self) -> str | None:
+        """Begin, under a name that no worker has, what every step needs, and write nothing.
+
+        Raises Refused where the log has no transactions. Returns why they could not be tried, or None.
+        """
+
     def max_record_bytes(self, topic: Topic) -> int:
         """Largest value + key + headers that the topic is sure to take."""
 

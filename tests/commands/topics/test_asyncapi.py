@@ -28,6 +28,27 @@ SETTINGS = {
         "kafka.sasl_plain_username=worker",
         "kafka.sasl_plain_password=not-to-be-seen",
     ],
+    "tokens of an issuer": [
+        "log.url=kafka+confluent://a.example:9093",
+        "kafka.security_protocol=SASL_SSL",
+        "kafka.sasl_mechanism=OAUTHBEARER",
+        "kafka.sasl_oauth_url=https://me:not-to-be-seen@issuer.example/token",
+        "kafka.sasl_oauth_client_id=worker",
+        "kafka.sasl_oauth_client_secret=not-to-be-seen",
+        "kafka.sasl_oauth_scope=kafka other",
+    ],
+    "tokens of the platform": [
+        "log.url=kafka://a.example:9093",
+        "kafka.security_protocol=SASL_SSL",
+        "kafka.sasl_mechanism=OAUTHBEARER",
+        "kafka.sasl_oauth_jwt_path=/var/run/token",
+    ],
+    "requests signed for AWS": [
+        "log.url=kafka://a.example:9098",
+        "kafka.security_protocol=SASL_SSL",
+        "kafka.sasl_mechanism=AWS_MSK_IAM",
+        "kafka.sasl_aws_region=eu-west-1",
+    ],
     "other places": [
         "messages.id=/payment/id",
         "messages.features=/payment/x~1y",
@@ -132,6 +153,17 @@ def test_a_wrong_document_is_found(part: tuple[str, ...], key: str, value: Any) 
         inner = inner[name]
     inner[key] = value
     assert list(Draft7Validator(SPECIFICATION).iter_errors(found)) != []
+
+
+def test_it_says_where_tokens_come_from() -> None:
+    """The issuer and the scopes, as a flow of OAuth 2.0; where a platform gives them, that it is tokens."""
+    (issued,) = document(*SETTINGS["tokens of an issuer"])["servers"]["broker0"]["security"]
+    assert (issued["type"], issued["scopes"]) == ("oauth2", ["kafka", "other"])
+    assert issued["flows"]["clientCredentials"]["tokenUrl"] == "https://issuer.example/token"
+    for name, said in {"tokens of the platform": "OAUTHBEARER", "requests signed for AWS": "AWS IAM"}.items():
+        (given,) = document(*SETTINGS[name])["servers"]["broker0"]["security"]
+        assert (given["type"], given["flows"]) == ("oauth2", {})
+        assert said in given["description"]
 
 
 def test_it_names_the_topics_the_brokers_and_the_directions_that_are_set() -> None:

@@ -14,8 +14,9 @@ NOT_SIMULATED = (
     "test_topics.py",
     "test_a_reader_never_sees_half_a_transaction",
     "test_records_of_a_slow_iterable_are_seen_as_they_come",
+    "test_trying_transactions_writes_nothing",
 )
-"""The model has no topics to make or to describe, and takes one call after another, of one thread."""
+"""The model has no topics to make or to describe, takes one call after another, of one thread, and always has transactions."""
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

@@ -4,7 +4,7 @@ import threading
 
 import pytest
 
-from mistakebound.core.records import Outgoing, Position, Transaction
+from mistakebound.core.records import TOPICS, Outgoing, Position, Transaction
 from mistakebound.log.protocol import Log, StaleGeneration, TransactionFailed
 from tests.log.support.place import PARTITIONS, Place
 from tests.log.support.worker import example, outputs, values
@@ -136,3 +136,19 @@ def test_a_reader_never_sees_half_a_transaction(place: Place, log: Log, start) -
         assert first % 50 == second % 50 == 0
         assert first >= 50 * position
         assert second >= 50 * position
+
+
+def test_trying_transactions_writes_nothing_and_disturbs_nobody(log: Log, start) -> None:
+    """A worker goes on with its own, whoever tries meanwhile."""
+    worker = start(log)
+    worker.commit(predictions(3))
+    before = outputs(log)
+    ends = [log.high_watermark(topic, p) for topic in TOPICS for p in range(PARTITIONS)]
+
+    assert log.try_transactions() is None
+    assert log.try_transactions() is None
+
+    assert [log.high_watermark(topic, p) for topic in TOPICS for p in range(PARTITIONS)] == ends
+    assert outputs(log) == before
+    worker.commit(predictions(3))
+    assert outputs(log)["predictions"] == 6

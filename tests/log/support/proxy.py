@@ -13,61 +13,20 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
-from enum import Enum
+from functools import partial
 from types import TracebackType
 from typing import Self
+
+from tests.log.support.requests import OF_TRANSACTIONS, Request
 
 PATIENCE_S = 60.0
 PACKET = 4_096
 LOOK_S = 0.05
 
 
-class Kind(Enum):
-    """Requests by their key on the wire: those of a transaction, and those of a worker that takes partitions over."""
-
-    PRODUCE = 0
-    FETCH = 1
-    LIST_OFFSETS = 2
-    OFFSET_FETCH = 9
-    INIT_PRODUCER_ID = 22
-    ADD_PARTITIONS = 24
-    ADD_OFFSETS = 25
-    END = 26
-    OFFSETS = 28
-
-
-OF_TRANSACTIONS = (
-    Kind.PRODUCE, Kind.INIT_PRODUCER_ID, Kind.ADD_PARTITIONS, Kind.ADD_OFFSETS, Kind.END, Kind.OFFSETS,
-)  # fmt: skip
-
-
-@dataclass(frozen=True)
-class Request:
-    """One request as it came, its length before it."""
-
-    frame: bytes
-
-    @property
-    def number(self) -> bytes:
-        """By which its answer is known."""
-        return self.frame[8:12]
-
-    @property
-    def key(self) -> int:
-        """Which request of the protocol it is."""
-        return int.from_bytes(self.frame[4:6], "big")
-
-    def is_a(self, kind: Kind) -> bool:
-        return self.key == kind.value
-
-    @property
-    def commits(self) -> bool:
-        """Of an END: whether it commits. The flag is the last byte, before the tagged fields of later versions."""
-        version = int.from_bytes(self.frame[6:8], "big")
-        return self.frame[-2 if version >= 3 else -1] == 1
-
-
 Wanted = Callable[[Request], bool]
+Change = Callable[[Request, bytes], bytes]
+"""From an answer, with its length, to the one that arrives in its place."""
 
 
 @dataclass(frozen=True)
@@ -106,6 +65,7 @@ class Proxy:
     _keep: Wanted | None = None
     _before: Wanted | None = None
     _halt: "Halt | None" = None
+    _changed: "tuple[Wanted, Change] | None" = None
     _lock: threading.Lock = field(default_factory=threading.Lock)
     _sockets: list[socket.socket] = field(default_factory=list)
     _threads: list[threading.Thread] = field(default_factory=list)
@@ -134,6 +94,11 @@ class Proxy:
         answered it and before the answer is carried back."""
         with self._lock:
             self._halt = Halt(wanted, stop, answered)
+
+    def change_answers(self, wanted: Wanted, change: Change) -> None:
+        """From now on answer such requests otherwise than the broker does: as another broker would."""
+        with self._lock:
+            self._changed = wanted, change
 
     def reset(self) -> None:
         """End all connections at once, as a router does that was started again."""
@@ -184,15 +149,21 @@ class Proxy:
                 self._sockets += client, broker
             requests, answers = Way(self, "requests", broker), Way(self, "answers", client)
             halts: dict[bytes, Callable[[], None]] = {}
-            self._run(self._carry_requests, client, broker, requests, halts)
-            self._run(_carry_answers, broker, client, answers, halts)
+            changes: dict[bytes, Callable[[bytes], bytes]] = {}
+            self._run(self._carry_requests, client, broker, requests, halts, changes)
+            self._run(_carry_answers, broker, client, answers, halts, changes)
             self._run(requests.carry)
             self._run(answers.carry)
 
     def _carry_requests(
-        self, client: socket.socket, broker: socket.socket, way: "Way", halts: dict[bytes, Callable[[], None]]
+        self,
+        client: socket.socket,
+        broker: socket.socket,
+        way: "Way",
+        halts: dict[bytes, Callable[[], None]],
+        changes: dict[bytes, Callable[[bytes], bytes]],
     ) -> None:
-        """`halts`: the numbers of requests at whose answer something is called."""
+        """`halts`: the numbers of requests at whose answer something is called; `changes`: and whose answer is changed."""
         with _ending(client, broker, way), suppress(OSError):
             while (frame := _frame(client)) is not None:
                 request = Request(frame)
@@ -202,6 +173,8 @@ class Proxy:
                 if any(request.is_a(kind) for kind in OF_TRANSACTIONS):
                     self.seen.append(request)
                 self._halt_at(request, halts)
+                if self._changed is not None and self._changed[0](request):
+                    changes[request.number] = partial(self._changed[1], request)
                 way.put(frame)
 
     def _is_kept(self, request: Request) -> bool:
@@ -232,12 +205,18 @@ class Proxy:
 
 
 def _carry_answers(
-    broker: socket.socket, client: socket.socket, way: "Way", halts: dict[bytes, Callable[[], None]]
+    broker: socket.socket,
+    client: socket.socket,
+    way: "Way",
+    halts: dict[bytes, Callable[[], None]],
+    changes: dict[bytes, Callable[[bytes], bytes]],
 ) -> None:
     with _ending(client, broker, way), suppress(OSError):
         while (frame := _frame(broker)) is not None:
             if stop := halts.pop(frame[4:8], None):
                 stop()
+            if change := changes.pop(frame[4:8], None):
+                frame = change(frame)
             way.put(frame)
 
 

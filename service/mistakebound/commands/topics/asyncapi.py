@@ -1,12 +1,15 @@
 """The topics as an AsyncAPI 3 document: what is received and sent where, and the schema of each message."""
 
+from collections.abc import Mapping
 from typing import Any
+from urllib.parse import urlsplit
 
 from mistakebound.commands.topics.rules import wanted_config
 from mistakebound.core.faults import REASONS
 from mistakebound.core.messages.inputs import pointer_keys
 from mistakebound.core.messages.schema import components
 from mistakebound.core.records import INPUTS, TOPICS, Topic
+from mistakebound.log.kafka import aws_iam, oauth_options
 from mistakebound.settings import MessageSettings, Settings
 from mistakebound.worker.metrics.definitions import build_version
 
@@ -17,6 +20,10 @@ _SCHEMES = {
     "SCRAM-SHA-256": "scramSha256",
     "SCRAM-SHA-512": "scramSha512",
     "GSSAPI": "gssapi",
+}
+_BY_TOKEN = {
+    oauth_options.MECHANISM: "SASL OAUTHBEARER: the token is sent to the broker.",
+    aws_iam.MECHANISM: "SASL OAUTHBEARER with a request that AWS IAM's credentials sign, in place of a token.",
 }
 _PURPOSES: dict[Topic, str] = {
     "examples": "Unlabelled examples, to be predicted at once.",
@@ -140,14 +147,34 @@ def _move_properties(schema: dict[str, Any], pointers: MessageSettings, names: t
 
 
 def _servers(settings: Settings) -> dict[str, Any]:
-    """The brokers that `log.url` names; none for a log in a file."""
-    url = settings.log.url or ""
-    if not url.startswith("kafka://"):
+    """The brokers that `log.url` names, whichever client reaches them; none for a log in a file."""
+    scheme, _, hosts = (settings.log.url or "").partition("://")
+    if scheme not in ("kafka", "kafka+confluent"):
         return {}
     protocol = str(settings.kafka.get("security_protocol", "PLAINTEXT"))
     server: dict[str, Any] = {"protocol": "kafka-secure" if protocol.endswith("SSL") else "kafka"}
-    scheme = _SCHEMES.get(str(settings.kafka.get("sasl_mechanism", "")))
-    if protocol.startswith("SASL") and scheme is not None:
-        server["security"] = [{"type": scheme}]
-    hosts = url.removeprefix("kafka://").rstrip("/").split(",")
-    return {f"broker{number}": {"host": host, **server} for number, host in enumerate(hosts)}
+    if protocol.startswith("SASL") and (login := _login(settings.kafka)) is not None:
+        server["security"] = [login]
+    return {
+        f"broker{number}": {"host": host, **server}
+        for number, host in enumerate(hosts.rstrip("/").split(","))
+    }
+
+
+def _login(given: Mapping[str, Any]) -> dict[str, Any] | None:
+    """How a client logs in. The specification has no type for OAUTHBEARER: what it knows of tokens is OAuth 2.0's."""
+    mechanism = str(given.get("sasl_mechanism", ""))
+    if mechanism in _SCHEMES:
+        return {"type": _SCHEMES[mechanism]}
+    if mechanism not in _BY_TOKEN:
+        return None
+    login: dict[str, Any] = {"type": "oauth2", "description": _BY_TOKEN[mechanism], "flows": {}}
+    if mechanism == oauth_options.MECHANISM and (url := given.get(oauth_options.URL)) is not None:
+        scopes = str(given.get(oauth_options.SCOPE, "")).split()
+        issuer = urlsplit(str(url))
+        without_user = issuer._replace(netloc=issuer.netloc.rpartition("@")[2]).geturl()
+        login["flows"] = {
+            "clientCredentials": {"tokenUrl": without_user, "availableScopes": dict.fromkeys(scopes, "")}
+        }
+        login["scopes"] = scopes
+    return login

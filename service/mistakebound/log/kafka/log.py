@@ -3,8 +3,10 @@
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Protocol
+from uuid import uuid4
 
 from mistakebound.core.records import Outgoing, Position, Record, Topic, TopicPartition
+from mistakebound.log.kafka import trial
 from mistakebound.log.kafka.kafka_python.append import Appender
 from mistakebound.log.kafka.kafka_python.client import KafkaPythonClient
 from mistakebound.log.kafka.kafka_python.cluster import Cluster
@@ -12,7 +14,7 @@ from mistakebound.log.kafka.ports import Fetcher, Sender
 from mistakebound.log.kafka.read import Reader
 from mistakebound.log.kafka.watchdog import leave
 from mistakebound.log.kafka.write import Writer
-from mistakebound.log.protocol import Log, Session, TopicDescription, TransactionFailed
+from mistakebound.log.protocol import Log, LogError, Refused, Session, TopicDescription, TransactionFailed
 from mistakebound.settings import Settings
 
 ATTEMPTS = 3
@@ -106,6 +108,24 @@ class KafkaLog(Log):
             return 0
         finally:
             writer.drop()
+
+    def try_transactions(self) -> str | None:
+        if (missing := trial.lacking(self._cluster.admin.offered())) is not None:
+            raise Refused(missing)
+        # Nobody else has this id, so no worker is fenced; and it is covered by a worker's rights.
+        own = f"{self._cluster.connection.group}-config-check-{uuid4().hex[:8]}"
+        writer = self._writer(own)
+        try:
+            # librdkafka would ask again and again, and not say what the broker answered.
+            self._cluster.admin.find_coordinator(own)
+            writer.settle()
+        except Refused as error:  # not allowed, which says nothing about the broker
+            return str(error)
+        except LogError as error:
+            raise Refused(trial.failed(error)) from error
+        finally:
+            writer.drop()
+        return None
 
     def max_record_bytes(self, topic: Topic) -> int:
         topic_bytes = self._cluster.admin.max_message_bytes(topic)

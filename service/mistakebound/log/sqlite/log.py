@@ -142,6 +142,9 @@ class SqliteLog(Log):
             rows.insert(connection, ids, outgoing)
         return len(outgoing)
 
+    def try_transactions(self) -> None:
+        return None
+
     def max_record_bytes(self, topic: Topic) -> int:
         return rows.SURE_BYTES
 

@@ -9,6 +9,7 @@ from typing import Any
 import kafka.errors as kafka_errors
 from kafka.admin import ConfigResource, ConfigResourceType, MemberToRemove
 from kafka.protocol.consumer import OffsetSpec
+from kafka.protocol.metadata import CoordinatorType
 
 from mistakebound.core.faults import BadLog
 from mistakebound.core.messages.schema import read_recovery_point
@@ -23,6 +24,7 @@ from mistakebound.log.protocol import LogError, Refused, TopicDescription, Unrea
 CALL_S = 60.0
 CONNECT_S = 15.0
 LEAVE_MS = 5_000
+SETTLED_S = 30.0
 ALWAYS: Mapping[str, str] = {"cleanup.policy": "delete", "message.timestamp.type": "CreateTime"}
 FOREVER: Mapping[str, str] = {"retention.ms": "-1", "retention.bytes": "-1"}
 
@@ -131,6 +133,30 @@ class Admin:
     def high_watermark(self, topic: Topic, partition: int) -> int:
         """Offset after the newest record, committed or not."""
         return self._offset(topic, partition, OffsetSpec.LATEST)
+
+    def offered(self) -> frozenset[int]:
+        """The keys of the protocol's requests that the broker knows."""
+        return frozenset(self._client._manager.broker_version_data.api_versions)
+
+    def find_coordinator(self, transactional_id: str) -> None:
+        """Ask who coordinates the transactions of an id; wait while that is being settled, as for a cluster's first one.
+
+        Raises LogError where nobody does; Refused where this user may not ask.
+        """
+        doing, end = f"ask who coordinates {transactional_id}", time.monotonic() + SETTLED_S
+        find = partial(self._client._find_coordinator_id, transactional_id, CoordinatorType.TRANSACTION)
+        while True:
+            try:
+                self._ask(
+                    doing,
+                    partial(self._client._manager.run, find),
+                    f"Write on transactional id {transactional_id}",
+                )
+                return
+            except Unreachable:
+                if time.monotonic() > end:
+                    raise
+                time.sleep(0.2)
 
     def evict(self, client_id: str) -> None:
         """Remove a dead predecessor from the group at once, instead of after its session times out.
