@@ -104,6 +104,21 @@ def test_an_exception_is_logged_with_its_traceback(log_format: logs.LogFormat) -
         assert len(text.splitlines()) == 1
 
 
+def test_what_the_client_says_of_each_attempt_is_not_logged() -> None:
+    """A fencing that is meant is no error, a group's coordinator that moved no warning; what else happens to the group is."""
+    stream = io.StringIO()
+    for _ in range(2):
+        logs.configure("json", stream=stream)
+    for name in ("kafka.producer.sender", "kafka.producer.transaction_manager", "kafka.net.manager"):
+        logging.getLogger(name).error("Fatal error: [Error 90] ProducerFencedError")
+    coordinator = logging.getLogger("kafka.coordinator")
+    coordinator.warning("Marking the coordinator dead (node %s): %s.", "1", "[Error 16] NotCoordinatorError")
+    coordinator.warning("Heartbeat session expired")
+    assert [json.loads(line)["event"] for line in stream.getvalue().splitlines()] == [
+        "Heartbeat session expired"
+    ]
+
+
 def test_configuring_again_replaces_the_earlier_set_up() -> None:
     """A command may log before it has metrics; no line is written twice after."""
     first, second = io.StringIO(), io.StringIO()

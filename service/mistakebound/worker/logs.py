@@ -21,6 +21,11 @@ _configured = "info"
 LogFormat = Literal["json", "console"]
 
 
+def _is_no_move(record: logging.LogRecord) -> bool:
+    """A client learns that a group's coordinator is another broker by asking the one before: no warning for anybody."""
+    return "NotCoordinatorError" not in record.getMessage()
+
+
 class _Handler(logging.StreamHandler[TextIO]):
     """Writes to a stream, and calls `count` with the level of every message."""
 
@@ -74,8 +79,13 @@ def configure(
     logging.getLogger("mistakebound").setLevel(level.upper())
     global _configured  # noqa: PLW0603 - as the logging that it speaks of, there is one for the process
     _configured = level
-    # Every failure of a broker reaches us as an error; the client would log each attempt as well.
-    logging.getLogger("kafka.net").setLevel(logging.CRITICAL)
+    # Every failure of a broker reaches us as an error, and so does every fencing: we say what it means, or nothing where
+    # it is meant, as when workers that start together begin the first epoch. The client would log each attempt as well.
+    for name in ("kafka.net", "kafka.producer"):
+        logging.getLogger(name).setLevel(logging.CRITICAL)
+    coordinator = logging.getLogger("kafka.coordinator")
+    coordinator.removeFilter(_is_no_move)  # where this is called again
+    coordinator.addFilter(_is_no_move)
     structlog.configure(
         processors=[
             structlog.stdlib.filter_by_level,

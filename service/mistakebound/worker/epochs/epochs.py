@@ -57,6 +57,7 @@ def begin_first(log: Log, settings: Settings) -> None:
             # Another worker was quicker, or is still trying. Workers that start together would fence each
             # other again and again if they all tried again at the same moment, or, on a slow network, sooner
             # than one of them takes: so they rest longer and longer.
+            _log.info("another_worker_begins_the_epoch", attempt=attempt + 1)
             time.sleep(random.uniform(0, REST_S * 2 ** min(attempt, LONGEST)))  # noqa: S311
     if not _begun(log):
         raise Refused(f"no epoch could be begun in {ATTEMPTS} attempts: other workers keep coming in between")
