@@ -5,6 +5,7 @@
 
 from collections.abc import Mapping
 from datetime import timedelta
+from hashlib import sha256
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import (
@@ -57,6 +58,18 @@ OF_EPOCH = ("learner", "features", "labels", "predictions")
 Cost = Annotated[float, Field(ge=0, le=1e12)]
 
 
+Format = Literal["json", "avro", "protobuf", "json-schema"]
+POINTERS = ("id", "features", "label", "prediction")
+"""Of the fields of `[messages]` those that every log records."""
+OF_FILE = "sha256:"
+"""Begins the id of a schema that a file, not a registry, gave."""
+
+
+def schema_id(value: str) -> str:
+    """The id by which a log knows the schema that a setting holds: the digest of its content."""
+    return value if value.startswith(OF_FILE) else OF_FILE + sha256(value.encode()).hexdigest()
+
+
 class Section(BaseModel):
     """A table of the configuration file. Unknown keys are errors."""
 
@@ -94,6 +107,68 @@ class MessageSettings(Section):
     prediction: Pointer = Field(
         "/prediction",
         description="JSON pointer to the prediction in very late labels, which carry it and the features",
+    )
+    format: Format = Field(
+        "json",
+        description="how examples and labels are written: `json`; or `avro`, `protobuf` or `json-schema` in a registry's framing, or plain by the schemas below; pointers then go into the decoded message",
+    )
+    labels_format: Format | None = Field(
+        None, description="how labels are written, where that is another way; default as `format`"
+    )
+    examples_schema: str | None = Field(
+        None,
+        description="`@FILE`: the schema of all examples, which are then plain, without framing; default the one that each record names",
+    )
+    labels_schema: str | None = Field(None, description="`@FILE`: the same for labels")
+    examples_message: str | None = Field(
+        None,
+        description="with `examples_schema`, Protobuf: the message's full name; default the file's first",
+    )
+    labels_message: str | None = Field(None, description="the same for labels")
+
+    def of_rows(self) -> Self:
+        """The same for messages that are made of labelled data, which are JSON."""
+        return type(self).model_validate(self.model_dump(include=set(POINTERS)))
+
+    def recorded(self) -> dict[str, str]:
+        """As a log records how its inputs are read: of a schema the id alone, and nothing that is at its default
+        and that earlier versions did not have."""
+        pointers: dict[str, str] = self.model_dump(include=set(POINTERS))
+        later = self.model_dump(exclude=set(POINTERS), exclude_defaults=True)
+        return pointers | {
+            name: schema_id(value) if name.endswith("_schema") else value for name, value in later.items()
+        }
+
+
+class RegistrySettings(Section):
+    url: str | None = Field(
+        None,
+        description="`https://HOST:PORT`: the schema registry, by the interface of Confluent's; several, separated by commas, are tried in turn",
+    )
+    username: str | None = Field(None, description="log in with this name, and the password")
+    password: str | None = Field(
+        None, description="the password; better in `password_file`, or in MISTAKEBOUND_REGISTRY__PASSWORD"
+    )
+    password_file: str | None = Field(
+        None, description="file that holds the password; read again for each new schema"
+    )
+    token_file: str | None = Field(
+        None, description="file that holds a bearer token; read again for each new schema"
+    )
+    ca: str | None = Field(
+        None,
+        description="PEM file with the authority that signed the registry's certificate; default those that Python ships",
+    )
+    certificate: str | None = Field(
+        None, description="PEM file with this client's certificate, and its key unless `key` names it"
+    )
+    key: str | None = Field(None, description="PEM file with the certificate's key")
+    timeout: Duration = Field(
+        timedelta(seconds=5), description="how long the registry may take for one answer"
+    )
+    cache: Duration = Field(
+        timedelta(minutes=1),
+        description="how long its answer is believed that it has no schema of an id; schemas themselves are kept for good",
     )
 
 
@@ -320,6 +395,7 @@ class Settings(Section):
     log: LogSettings = LogSettings()
     topics: TopicSettings = TopicSettings()
     messages: MessageSettings = MessageSettings()
+    registry: RegistrySettings = RegistrySettings()
     learner: LearnerSettings = LearnerSettings()
     features: FeatureSettings = FeatureSettings()
     labels: LabelSettings = LabelSettings()

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 from typer import Option
 
 from mistakebound.commands.app import group
+from mistakebound.commands.errors import CommandError
 from mistakebound.commands.options import (
     Config,
     Json,
@@ -16,9 +17,11 @@ from mistakebound.commands.options import (
     read_settings,
 )
 from mistakebound.commands.output import print_form, print_json, print_message, render_table
+from mistakebound.exit_codes import ExitCode
 
 if TYPE_CHECKING:
     from mistakebound.log.protocol import Log
+    from mistakebound.settings import Settings
 
 config = group("Check and show the settings.")
 
@@ -28,7 +31,8 @@ def check(
     online: Annotated[
         bool,
         Option(
-            "--online", help="Also log in, try a transaction, check the topics, and write to checkpoint.url."
+            "--online",
+            help="Also log in, try a transaction, check the topics, ask the registry, write to checkpoint.url.",
         ),
     ] = False,
     config: Config = None,
@@ -52,6 +56,8 @@ def check(
         with open_log(settings) as reached:
             _try_transactions(reached)
             check_topics(reached, settings)
+        if settings.registry.url is not None:
+            _ask_registry(settings)
         if (store := open_own_store(settings.checkpoint)) is not None:
             store.probe()
     print_message("the configuration is complete")
@@ -71,6 +77,17 @@ def _try_transactions(log: "Log") -> None:
         print_message("transactions: the log has them")
     else:
         print_message(f"warning: whether the log has transactions was not tried: {untried}")
+
+
+def _ask_registry(settings: "Settings") -> None:
+    from mistakebound.worker.registry.client import Registry, RegistryAway, RegistryRefused
+
+    try:
+        Registry(settings.registry).probe()
+    except RegistryAway as error:
+        raise CommandError(f"the schema registry: {error}", ExitCode.UNREACHABLE) from None
+    except RegistryRefused as error:
+        raise CommandError(f"the schema registry: {error}") from None
 
 
 @config.command()

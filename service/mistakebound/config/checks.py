@@ -5,7 +5,8 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from mistakebound.config.problems import ConfigurationError, Problem
-from mistakebound.settings import LabelSettings, Settings
+from mistakebound.config.schema_files import CLIENT, EXTRA, LIBRARIES, missing
+from mistakebound.settings import LabelSettings, RegistrySettings, Settings
 from mistakebound.worker.checkpoints.store import FORMS, place_of
 
 if TYPE_CHECKING:
@@ -37,6 +38,7 @@ def inconsistencies(settings: Settings) -> Iterator[Problem]:
     yield from of_labels or _costs(settings.labels)
     yield from _cross(settings)
     yield from _columns(settings)
+    yield from _formats(settings)
     yield from _learner(settings, settings.log.partitions)
     if (url := settings.log.url) and (problem := _log_url(url)) is not None:
         yield problem
@@ -111,6 +113,68 @@ def _columns(settings: Settings) -> Iterator[Problem]:
         yield Problem(
             "features.exclude", wrong, "Leave it out of one of the two", list(features.exclude or ())
         )
+
+
+def _formats(settings: Settings) -> Iterator[Problem]:
+    """What reads the inputs, and where schemas come from."""
+    messages, registry = settings.messages, settings.registry
+    labels = messages.labels_format or messages.format
+    for key, form, schema, message in (
+        ("format", messages.format, messages.examples_schema, messages.examples_message),
+        ("labels_format", labels, messages.labels_schema, messages.labels_message),
+    ):
+        stream = "examples" if key == "format" else "labels"
+        if lacking := missing(LIBRARIES.get(form, ())):
+            remedy = f"Install `mistakebound[{EXTRA}]`"
+            yield Problem(f"messages.{key}", f"needs {', '.join(lacking)}, which is missing", remedy, form)
+        if form == "json" and schema is not None:
+            remedy = f"Set messages.{key}, or leave messages.{stream}_schema out"
+            yield Problem(
+                f"messages.{stream}_schema", f"{stream} are in JSON, without a schema", remedy, "@..."
+            )
+        if form != "json" and schema is None and registry.url is None:
+            remedy = f'Set registry.url, or messages.{stream}_schema = "@FILE" where records are not framed'
+            yield Problem(f"messages.{key}", f"nothing says where the schemas of {stream} are", remedy, form)
+        if message is not None and (form != "protobuf" or schema is None):
+            wrong = f"messages.{stream}_schema names no Protobuf file"
+            yield Problem(f"messages.{stream}_message", wrong, "Set it, or leave this out", message)
+    yield from _registry(registry)
+
+
+def _registry(registry: RegistrySettings) -> Iterator[Problem]:
+    if registry.url is None:
+        for name in sorted(registry.model_fields_set - {"url"}):
+            value = None if name == "password" else getattr(registry, name)
+            if value is not None:
+                yield Problem(
+                    f"registry.{name}", "registry.url is not set", "Set it, or leave this out", str(value)
+                )
+        return
+    if lacking := missing(CLIENT):
+        remedy = f"Install `mistakebound[{EXTRA}]`"
+        yield Problem("registry.url", f"needs {', '.join(lacking)}, which is missing", remedy, registry.url)
+    for url in registry.url.split(","):
+        if not url.strip().startswith(("http://", "https://")):
+            remedy = "Write https://HOST:PORT, several separated by commas"
+            yield Problem("registry.url", "is not the URL of a registry", remedy, registry.url)
+        elif "@" in url:
+            remedy = "Set registry.username and registry.password_file instead"
+            yield Problem("registry.url", "credentials do not belong in the URL", remedy, registry.url)
+    if registry.password is not None and registry.password_file is not None:
+        yield Problem(
+            "registry.password_file",
+            "registry.password is set too",
+            "Set one or the other",
+            registry.password_file,
+        )
+    if registry.username is None and (registry.password is not None or registry.password_file is not None):
+        yield Problem("registry.username", "missing: whose the password is", "Set it")
+    if registry.username is not None and registry.token_file is not None:
+        yield Problem(
+            "registry.token_file", "registry.username is set too", "Log in in one way", registry.token_file
+        )
+    if not registry.timeout:
+        yield Problem("registry.timeout", "leaves no time for an answer", "Write at least a few seconds", 0)
 
 
 def _costs(labels: LabelSettings) -> Iterator[Problem]:

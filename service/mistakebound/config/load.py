@@ -19,6 +19,7 @@ from mistakebound.config.checks import inconsistencies
 from mistakebound.config.concept_files import MARK, BadConceptFile, read_tables
 from mistakebound.config.keys import keys
 from mistakebound.config.problems import DEFAULT, ConfigurationError, Origin, Problem
+from mistakebound.config.schema_files import KEYS, BadSchemaFile, read_schema
 from mistakebound.config.sources import Given, from_document, from_environment, from_file, from_flags
 from mistakebound.settings import OF_EPOCH, Settings
 
@@ -104,6 +105,7 @@ def check(problems: list[Problem], *sources: Iterable[Given]) -> Loaded:
     """The settings from all sources, of which later ones win. Raises ConfigurationError, for `problems` too."""
     given = {one.key: one for source in sources for one in source}
     _read_concepts(given, problems)
+    _read_schemas(given, problems)
     settings, wrong = _validate(given)
     problems += wrong
     reported = {problem.key for problem in problems}
@@ -130,6 +132,24 @@ def _read_concepts(given: dict[str, Given], problems: list[Problem]) -> None:
         del given[one.key]
     else:
         given[one.key] = Given(one.key, tables, one.origin)
+
+
+def _read_schemas(given: dict[str, Given], problems: list[Problem]) -> None:
+    """Replace a schema file's name by the schema: the log is to hold what its records were read by."""
+    form = str(given["messages.format"].value) if "messages.format" in given else "json"
+    forms = dict.fromkeys(KEYS, form)
+    if "messages.labels_format" in given:
+        forms["messages.labels_schema"] = str(given["messages.labels_format"].value)
+    for key in KEYS:
+        one = given.get(key)
+        if one is None or not isinstance(one.value, str):
+            continue
+        try:
+            given[key] = Given(key, read_schema(one.value, forms[key]), one.origin)
+        except BadSchemaFile as error:
+            remedy = "Name a file with one schema: .avsc, .proto or .json"
+            problems.append(Problem(key, str(error), remedy, one.value, one.origin))
+            del given[key]
 
 
 def _validate(given: Mapping[str, Given]) -> tuple[Settings, list[Problem]]:

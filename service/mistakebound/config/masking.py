@@ -17,8 +17,8 @@ _CONFIG_SECRET = re.compile(
 
 
 def is_secret(key: str) -> bool:
-    """Whether a key's name says that its value must not be shown."""
-    return _SECRET_NAME.search(key) is not None
+    """Whether a key's name says that its value must not be shown; that of a file which holds a secret may."""
+    return _SECRET_NAME.search(key) is not None and not key.endswith("_file")
 
 
 def mask_text(text: str) -> str:

@@ -16,6 +16,10 @@ class BadRecord(Exception):
 REASONS = (
     "tombstone",
     "schema-framing",
+    "not-framed",
+    "unknown-schema",
+    "bad-schema",
+    "schema-mismatch",
     "not-json",
     "not-an-object",
     "missing-id",

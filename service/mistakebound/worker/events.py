@@ -93,6 +93,12 @@ class LabelsMisplaced(NamedTuple):
     labels: int
 
 
+class RegistryAnswers(NamedTuple):
+    """Whether the schema registry does; while it does not, no step is made that needs it."""
+
+    answers: bool
+
+
 class Rebuilding(NamedTuple):
     """A step failed: it was taken back, or everything is rebuilt from the log."""
 
@@ -121,6 +127,7 @@ Event = (
     | Rebuilding
     | StateDropped
     | LogUnreachable
+    | RegistryAnswers
 )
 
 Observe = Callable[[Event], None]

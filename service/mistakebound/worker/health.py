@@ -2,7 +2,7 @@
 
 - Not live: the loop has been silent for longer than the group allows, or records wait in a partition on which
   no step was completed for `stalled_after_s`. A restart may help.
-- Live, not ready: starting, restoring, draining, the broker is away, or labels lie where their examples are not. A
+- Live, not ready: starting, restoring, draining, the broker or the schema registry is away, or labels lie where their examples are not. A
   restart would not help.
 - Ready: everything else; an idle worker too.
 """
@@ -50,6 +50,7 @@ class Vitals:
     partitions: Mapping[int, PartitionVitals] = field(default_factory=dict)
     misplaced_labels: int = 0
     """Labels known to lie in other partitions than their examples."""
+    registry_answers: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,6 +100,8 @@ def judge(vitals: Vitals, now_s: float, limits: HealthLimits) -> Health:
         live, reason = False, f"the loop has been silent for {silence_s:.0f} s; restart the worker"
     elif not vitals.reachable:
         reason = "the log does not answer; the worker goes on when it does"
+    elif not vitals.registry_answers:
+        reason = "the schema registry does not answer; the worker goes on when it does"
     elif vitals.phase != "running":
         reason = f"the worker is {vitals.phase}"
     elif stalled is not None:
@@ -134,6 +137,7 @@ class Heartbeat:
         self._beat_s = clock()
         self._partitions: dict[int, PartitionVitals] = {}
         self._misplaced_labels = 0
+        self._registry_answers = True
 
     def observe(self, event: events.Event) -> None:
         """Waiting times begin anew with a new phase, and when the log is back: nothing could progress before."""
@@ -152,14 +156,12 @@ class Heartbeat:
                     self._partitions = {each: self._partitions.get(each, new) for each in owned}
                 case events.StateDropped():
                     self._partitions = {}
-                case events.LogUnreachable():
-                    self._reachable = False
+                case events.LogUnreachable() | events.RegistryAnswers() | events.LabelsMisplaced():
+                    self._note(event)
                 case events.StepCommitted(totals=touched):
                     for each in touched:
                         if each in self._partitions:
                             self._partitions[each] = PartitionVitals(self._partitions[each].lag, now_s)
-                case events.LabelsMisplaced(count):
-                    self._misplaced_labels = count
                 case events.LagMeasured(records):
                     waiting: dict[int, int] = {}
                     for (_, partition), count in records.items():
@@ -170,7 +172,14 @@ class Heartbeat:
         """A consistent copy of everything."""
         with self._lock:
             partitions = dict(self._partitions)
-            return Vitals(self._phase, self._reachable, self._beat_s, partitions, self._misplaced_labels)
+            return Vitals(
+                self._phase,
+                self._reachable,
+                self._beat_s,
+                partitions,
+                self._misplaced_labels,
+                self._registry_answers,
+            )
 
     def health(self, limits: HealthLimits) -> Health:
         """The judgement now."""
@@ -184,6 +193,18 @@ class Heartbeat:
                 # It falls without a step where aborted records are passed: a worker may do that for a while.
                 moves = lag < known.lag or (known.lag == 0 and lag > 0)
                 self._partitions[each] = PartitionVitals(lag, now_s if moves else known.progress_s)
+
+    def _note(self, event: events.LogUnreachable | events.RegistryAnswers | events.LabelsMisplaced) -> None:
+        """What keeps the worker from being ready, or no longer does."""
+        match event:
+            case events.LogUnreachable():
+                self._reachable = False
+            case events.LabelsMisplaced(count):
+                self._misplaced_labels = count
+            case events.RegistryAnswers(answers):
+                if answers:
+                    self._begin_anew()
+                self._registry_answers = answers
 
     def _begin_anew(self) -> None:
         self._partitions = {

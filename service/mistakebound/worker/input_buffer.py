@@ -7,9 +7,9 @@
 """
 
 import time
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 
-from mistakebound.core.records import INPUTS, Lost, Topic
+from mistakebound.core.records import INPUTS, Lost, Record, Topic
 from mistakebound.core.step.merge import Merge
 from mistakebound.log.protocol import Session
 from mistakebound.settings import BatchSettings
@@ -26,7 +26,15 @@ NONE = -1
 class InputBuffer:
     """One session's input. `merge` holds the records, `generation` is theirs."""
 
-    def __init__(self, session: Session, batch: BatchSettings, observe: Observe) -> None:
+    def __init__(
+        self,
+        session: Session,
+        batch: BatchSettings,
+        observe: Observe,
+        noted: Callable[[Sequence[Record]], None] = lambda records: None,  # noqa: ARG005
+    ) -> None:
+        """`noted` is shown all records that are buffered."""
+        self._noted = noted
         self._session, self._batch, self._observe = session, batch, observe
         self._inputs: Sequence[tuple[Topic, int]] = ()
         self.merge = Merge(())
@@ -86,6 +94,7 @@ class InputBuffer:
                 self.generation, self.assigned = polled.generation, polled.partitions
                 return
             size += self.merge.add(polled.records)
+            self._noted(polled.records)
             records += len(polled.records)
             full = records >= STEPS * batch.max_records or size >= batch.max_bytes
             # Where few arrive, polling again delays more than it gains.

@@ -15,6 +15,7 @@ import structlog
 
 from mistakebound.core.faults import BadLog, BadSnapshot
 from mistakebound.core.records import INPUTS, Stream
+from mistakebound.core.step.schemas import Schemas
 from mistakebound.log.protocol import (
     Fenced,
     Log,
@@ -32,6 +33,7 @@ from mistakebound.worker.following import Following
 from mistakebound.worker.input_buffer import InputBuffer
 from mistakebound.worker.interruptible import Interrupted, InterruptibleLog
 from mistakebound.worker.rebuilds import Rebuilds
+from mistakebound.worker.registry.prefetch import Prefetch
 from mistakebound.worker.stepping import CHAIN, Stepping
 from mistakebound.worker.takeover import NOTHING, Accepted, WorkerState, take_over
 
@@ -63,6 +65,7 @@ class Worker:
         explain: Callable[[], int] = lambda: 0,
         accepted: Accepted = NOTHING,
         interrupted: Callable[[], bool] = lambda: False,
+        prefetch: Prefetch | None = None,
     ) -> None:
         """`observe` sees every event. `checkpoints` is among its observers; it also says what a takeover may start from,
         and writes a last checkpoint at the end.
@@ -71,8 +74,10 @@ class Worker:
         `explain()` is asked before each step how many scores it may compute to explain mistakes.
         `interrupted()` is asked while a takeover reads; once it is true, the takeover and the loop end.
         `accepted` holds for the whole run: a partition without new input commits no offsets, so a later
-        rebuild finds the partition as the start did.
+        rebuild finds the partition as the start did. `prefetch` gets the schemas that records name; without one, none is
+        known.
         """
+        self._prefetch = prefetch or Prefetch(Schemas(), None, (), 0.0)
         self._log, self._settings, self._slot = log, settings, slot
         self._observe, self._checkpoints, self._explain = observe, checkpoints, explain
         self._stopping, self._interrupted, self._accepted = stopping, interrupted, accepted
@@ -113,10 +118,17 @@ class Worker:
 
     def _serve(self, session: Session) -> None:
         batch = self._settings.batch
-        buffer = InputBuffer(session, batch, self._observe)
+        buffer = InputBuffer(session, batch, self._observe, self._prefetch.note)
         with ThreadPoolExecutor(1, "commit") as commits:
             stepping = Stepping(
-                session, buffer, commits, batch.max_records, self._observe, self._explain, self._stopping
+                session,
+                buffer,
+                commits,
+                batch.max_records,
+                self._observe,
+                self._explain,
+                self._stopping,
+                self._complete,
             )
             while self._go_on(session, buffer, stepping):
                 pass
@@ -138,7 +150,7 @@ class Worker:
 
     def _come_round(self, session: Session, buffer: InputBuffer, stepping: Stepping) -> bool:
         """Poll, take over new partitions, make steps; False once the worker is to stop."""
-        buffer.fill(0.0 if buffer.merge.buffered() else POLL_S)
+        buffer.fill(0.0 if buffer.merge.buffered() and not self._prefetch.away else POLL_S)
         if buffer.assigned is not None:
             try:
                 self._take_over(session, buffer.assigned, buffer.generation)
@@ -210,6 +222,7 @@ class Worker:
             partitions,
             accepted=self._accepted,
             borrow=restore.ledgers,
+            schemas=self._prefetch.schemas,
         )
         for checkpoint in restore.usable() if self.held is None else ():
             try:
@@ -238,6 +251,14 @@ class Worker:
             self._away_s = None
         self._observe(events.Settled(self.held, steps))
         return steps > 0
+
+    def _complete(self) -> bool:
+        """Whether the schemas of all buffered records are there; else the worker goes round, polls, and asks again."""
+        was_away = self._prefetch.away
+        complete = self._prefetch.complete()
+        if self._prefetch.away != was_away:
+            self._observe(events.RegistryAnswers(not self._prefetch.away))
+        return complete
 
     def _measure_lag(self, session: Session, buffer: InputBuffer) -> None:
         now = time.monotonic()

@@ -16,6 +16,7 @@ from mistakebound.core.ledger.entries import Waiting
 from mistakebound.core.ledger.ledger import Ledger
 from mistakebound.core.ledger.offset_set import OffsetSet
 from mistakebound.core.messages.beside import Beside
+from mistakebound.core.messages.formats.schema_text import SchemaText
 from mistakebound.core.messages.schema import (
     Decision,
     Outcomes,
@@ -28,6 +29,7 @@ from mistakebound.core.model.model import Model
 from mistakebound.core.records import Outgoing, Record
 from mistakebound.core.step.asking import asking
 from mistakebound.core.step.probabilities import Probabilities
+from mistakebound.core.step.schemas import Schemas
 from mistakebound.log.protocol import Log
 
 UNPREDICTED = ("invalid", "duplicate")
@@ -89,12 +91,16 @@ def refuse_gaps(partition: int, gaps: Sequence[Gap]) -> None:
 
 
 def predict_again(
-    log: Log, model: Model, ledger: Ledger, partition: int, gaps: Sequence[Gap]
+    log: Log, model: Model, ledger: Ledger, partition: int, gaps: Sequence[Gap], schemas: Schemas
 ) -> list[Outgoing]:
     """The missing predictions, by the present model; the ledger holds those examples that wait from now on."""
     outputs: list[Outgoing] = []
     waiting = list(ledger.waiting.values())
     point = ledger.recovery_point()
+
+    def known(schema_id: str) -> SchemaText | None:
+        return schemas.known(partition, schema_id, ledger.schemas)
+
     asks = asking(model.settings.labels)
     likely = (
         Probabilities(ledger.tallies, model.classes[0]) if model.settings.predictions.probability else None
@@ -102,7 +108,7 @@ def predict_again(
     for gap in gaps:
         for record in _unseen(log, partition, gap):
             try:
-                record_id, raw, tenant = model.reader.example(record)
+                record_id, raw, tenant = model.reader.example(record, known)
                 x = model.features(raw, tenant)
                 score = model.score(x)
             except BadRecord:  # taken by the rules of an older epoch

@@ -34,6 +34,7 @@ from mistakebound.worker.metrics.definitions import build_version
 from mistakebound.worker.metrics.metrics import Metrics
 from mistakebound.worker.metrics.model_insight import ModelInsight
 from mistakebound.worker.misplaced_labels import MisplacedLabels
+from mistakebound.worker.registry.prefetch import prefetch_of
 from mistakebound.worker.takeover import NOTHING, Accepted, WorkerState
 
 DRAIN_S = 10.0
@@ -190,6 +191,7 @@ def work(
             explain=explain,
             accepted=accepted,
             interrupted=interrupted,
+            prefetch=prefetch_of(settings),
         )
         worker.run()
     return worker

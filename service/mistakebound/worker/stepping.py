@@ -38,10 +38,13 @@ class Stepping:
         observe: events.Observe,
         explain: Callable[[], int],
         stopping: Callable[[bool], bool],
+        complete: Callable[[], bool] = lambda: True,
     ) -> None:
         """`commits` has one thread, which ends before the session is closed. `max_records` is a step's limit;
-        `explain` and `stopping` are those of `Worker`.
+        `explain` and `stopping` are those of `Worker`. `complete()` says whether all that buffered records need is there;
+        no step is made before.
         """
+        self._complete = complete
         self._session, self._buffer, self._commits, self._most = session, buffer, commits, max_records
         self._observe, self._explain, self._stopping = observe, explain, stopping
 
@@ -76,6 +79,8 @@ class Stepping:
 
     def _step(self, held: WorkerState, drained: Collection[TopicPartition]) -> _Made | None:
         began_s = time.monotonic()
+        if not self._complete():
+            return None
         made = step(held.state, self._buffer.merge, drained, self._most, self._explain())
         return None if made is None else _Made(made, began_s)
 

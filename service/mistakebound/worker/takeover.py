@@ -21,6 +21,7 @@ from mistakebound.core.ledger.ledger import Ledger
 from mistakebound.core.messages.schema import Epoch, encode
 from mistakebound.core.model.fold import Fold
 from mistakebound.core.records import OUTPUTS, Lost, Outgoing, Position, Transaction
+from mistakebound.core.step.schemas import Schemas
 from mistakebound.core.step.sizes import SizeLimits
 from mistakebound.core.step.state import State
 from mistakebound.log.protocol import Log, Refused, Session, StaleGeneration
@@ -30,6 +31,7 @@ from mistakebound.worker.epochs.input_topics import refuse_other_topics
 from mistakebound.worker.ledgers import Frozen, Start, begin_ledger, build_ledger, frozen_in, start_of
 from mistakebound.worker.lost_input import deleted_unread
 from mistakebound.worker.missing_predictions import find_gaps, predict_again, refuse_gaps
+from mistakebound.worker.registry.written import written_schemas
 from mistakebound.worker.torn_steps import never_stepped, newest_step, refuse_other_tally, settled
 
 _log = structlog.get_logger(__name__)
@@ -134,11 +136,13 @@ def take_over(
     *,
     accepted: Accepted = NOTHING,
     borrow: Borrow | None = None,
+    schemas: Schemas | None = None,
 ) -> WorkerState:
     """Everything that the owner of `partitions` must hold, with the session placed to go on.
 
     Where the committed position and the newest outcomes are torn apart (`torn_steps.py`), the latter count.
-    A borrowed ledger that does not fit the log is left alone, with a warning.
+    A borrowed ledger that does not fit the log is left alone, with a warning. `schemas`: what records may be read by; those
+    that the partitions' `outcomes` hold are put there.
     Raises Refused, BadLog, Unreachable; with a checkpoint also BadSnapshot, and then any of them may be the
     checkpoint's fault. StaleGeneration where the positions moved meanwhile: others own the partitions by now, what
     was read is of two moments, and nothing is wrong with the log.
@@ -147,7 +151,9 @@ def take_over(
     committed: Committed | None = None
     try:
         committed = session.committed(owned)
-        found = _take_over(log, session, settings, committed, held, checkpoint, accepted, borrow)
+        found = _take_over(
+            log, session, settings, committed, held, checkpoint, accepted, borrow, schemas or Schemas()
+        )
         if _is_doubtful(found, committed) and session.committed(owned) != committed:
             raise StaleGeneration("the positions moved while this worker took partitions over; poll again")
         return found
@@ -184,6 +190,7 @@ def _take_over(
     checkpoint: Checkpoint | None,
     accepted: Accepted,
     borrow: Borrow | None,
+    schemas: Schemas,
 ) -> WorkerState:
     owned = list(committed)
     if held is not None and catch_up(log, held.fold):
@@ -219,10 +226,12 @@ def _take_over(
                 since = min(since, positions[p].examples)
                 _log.warning("position_settled", partition=p, reason=str(error))
                 ledgers[p] = build(positions[p])
+            if fold.model.reader.decodings:
+                ledgers[p].schemas, schemas.written[p] = written_schemas(log, p, fold.model.epoch)
             if accepted.lost_offsets or accepted.missing_predictions or positions[p] != committed[p]:
                 gaps = find_gaps(log, p, since if accepted == NOTHING else 0)
                 if gaps and accepted.missing_predictions:
-                    repair[p] = predict_again(log, fold.model, ledgers[p], p, gaps)
+                    repair[p] = predict_again(log, fold.model, ledgers[p], p, gaps, schemas)
                 refuse_gaps(p, () if accepted.missing_predictions else gaps)
         refuse_other_tally(log, fold.model, p, ledgers[p].tallies.epoch.updates)
         fold.model.knows(p, ledgers[p].tallies.epoch.judged)
@@ -235,7 +244,8 @@ def _take_over(
             gone["labels"].offset + 1 if "labels" in gone else labels,
         )
     limits = SizeLimits(**{topic.replace("-", "_"): log.max_record_bytes(topic) for topic in OUTPUTS})
-    state = State(fold.model.settings, fold.model, ledgers, limits, other_pointers(fold.epoch, settings))
+    pointers = other_pointers(fold.epoch, settings)
+    state = State(fold.model.settings, fold.model, ledgers, limits, pointers, schemas)
     return WorkerState(state, fold, positions, lost, repair)
 
 

@@ -9,6 +9,7 @@ from mistakebound.commands.errors import CommandError
 from mistakebound.commands.output import print_message
 from mistakebound.commands.recordings import RecordingFile
 from mistakebound.commands.replay.judged_file import JudgedFile
+from mistakebound.commands.replay.schemas import schemas_for
 from mistakebound.config.checks import require_learner
 from mistakebound.core.messages.columns import idle
 from mistakebound.core.messages.inputs import declared
@@ -82,7 +83,8 @@ def replay_file(
             rejections.see(step)
             seen(step)
 
-        state = carry_out(recorded, plan, progress, see)
+        schemas = {} if plan.afresh is None else schemas_for(recorded, plan.settings)
+        state = carry_out(recorded, plan, progress, see, schemas)
         if plan.afresh is None and recorded.left:
             print_message(f"{recorded.left} examples and labels that the worker had not come to are left out")
         report = report_as(plan, report_of(state, rejections.found()))

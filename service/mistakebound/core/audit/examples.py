@@ -72,7 +72,7 @@ class Examples:
             self._labels.decided(Decision("invalid", None, record.offset, first=record.first))
             return
         try:
-            record_id, raw, tenant = self._model.reader.example(record)
+            record_id, raw, tenant = self._model.reader.example(record, self._labels.schemas.find)
             x = self._model.features(raw, tenant)
             self._dead_letters.check_fits(record, self._labels.recorded())
         except BadRecord as fault:

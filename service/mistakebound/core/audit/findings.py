@@ -14,6 +14,7 @@ CHECKS = (
     "committed positions",
     "predictions",
     "decisions",
+    "schemas",
     "updates",
     "labels without update",
     "tallies",

@@ -11,6 +11,7 @@ from mistakebound.core.audit.partition_steps import RecordedStep
 from mistakebound.core.audit.probabilities import count
 from mistakebound.core.audit.reference_ledger import ReferenceLedger, Waiting, weight_beside
 from mistakebound.core.audit.replica import Replica
+from mistakebound.core.audit.schemas import WrittenSchemas
 from mistakebound.core.faults import BadRecord
 from mistakebound.core.messages.beside import Beside
 from mistakebound.core.messages.features import Features
@@ -36,6 +37,8 @@ class Labels:
         self.replica, self.partition, self.ledger, self.counts = replica, partition, ledger, counts
         self.settings, self._model = replica.model.settings, replica.model
         self._dead_letters, self._findings = dead_letters, findings
+        self.schemas = WrittenSchemas(partition, findings)
+        """Of this epoch."""
         self._recorded: list[tuple[Decision, int]] = []
         self._cursor = 0
 
@@ -91,7 +94,7 @@ class Labels:
             self.decided(Decision("invalid", None, None, record.offset, first=record.first))
             return
         try:
-            record_id, label, carried = self._model.reader.label(record)
+            record_id, label, carried = self._model.reader.label(record, self.schemas.find)
             self._refused_by_an_earlier_version(record)
             new_class = self._limited(label)
             if carried is not None:
@@ -116,6 +119,8 @@ class Labels:
         """Raises BadRecord where 1.0 was refused: earlier versions took it for no integer, and what they decided stands."""
         recorded = self.recorded()
         if recorded is None or recorded.outcome != "invalid" or recorded.label_offset != record.offset:
+            return
+        if "labels" in self._model.reader.decodings:  # which no such version read
             return
         message, pointers = json.decode(record.value or b""), self.settings.messages
         for pointer, reason in ((pointers.label, "unknown-label"), (pointers.prediction, "bad-prediction")):

@@ -1,10 +1,11 @@
 """`outcomes` as whole partition steps: the parts of each put together again."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 
 from mistakebound.core.audit.findings import Findings
 from mistakebound.core.audit.form import wrong_form
+from mistakebound.core.messages.formats.schema_text import SchemaText
 from mistakebound.core.messages.schema import (
     Decision,
     Inputs,
@@ -34,6 +35,9 @@ class RecordedStep(NamedTuple):
     tallies: Tallies
     adopted: list[int] | None = None
     messages: dict[str, str] | None = None
+    schemas: Mapping[str, tuple[SchemaText, int]] = {}
+    """Written with it, each with the offset of its part."""
+    schemas_at: Mapping[str, int] | None = None
 
 
 def recorded_steps(records: Iterable[Record], findings: Findings) -> Iterator[RecordedStep]:
@@ -68,6 +72,12 @@ def recorded_steps(records: Iterable[Record], findings: Findings) -> Iterator[Re
                 *last,  # type: ignore[arg-type]
                 part.adopted,
                 part.messages,
+                {
+                    name: (text, each.offset)
+                    for each, its in parts
+                    for name, text in (its.schemas or {}).items()
+                },
+                part.schemas_at,
             )
         parts = []
     if parts:

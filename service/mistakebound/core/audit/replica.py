@@ -17,7 +17,7 @@ from mistakebound.settings import MessageSettings, Settings
 
 def settings_of(epoch: Epoch, messages: MessageSettings) -> Settings:
     """What the epoch fixed, with the pointers into messages: its own, or `messages` where it has none. Raises BadLog."""
-    pointers = messages.model_dump() | ({} if epoch.messages is UNSET else epoch.messages)
+    pointers = messages.recorded() if epoch.messages is UNSET else epoch.messages
     try:
         found = Settings.model_validate({**epoch.settings, "messages": pointers})
     except ValueError as error:

@@ -93,6 +93,7 @@ class Walk:
         replica.read_by(step.messages)
         self.counts.begin_step()
         self.ledger.here = step.first_offset
+        self.labels.schemas.begin(step)
         self.labels.begin(step)
         self.examples.begin_step(step)
 
@@ -218,6 +219,7 @@ class Walk:
         ]
         wrong += self._recovery_point(step)
         self._findings.check("committed positions", where, not wrong, "; ".join(wrong))
+        self.labels.schemas.end(step)
         self._look_at_ledgers(step.model.epoch, step.last_offset)
 
     def _is_next(self, topic: Topic, recorded: int) -> bool:

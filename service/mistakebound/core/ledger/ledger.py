@@ -25,8 +25,8 @@ from mistakebound.core.messages.schema import RecoveryPoint
 from mistakebound.core.messages.tallies import Tallies, zero
 from mistakebound.settings import LabelSettings, LabelValue
 
-Scalars = tuple[int, int, Tallies, int, int]
-"""Stream time, resolutions, tallies, and the next offsets of examples and labels."""
+Scalars = tuple[int, int, Tallies, int, int, Mapping[str, Shared]]
+"""Stream time, resolutions, tallies, the next offsets of examples and labels, and the schemas written."""
 
 
 class Ledger:
@@ -47,6 +47,9 @@ class Ledger:
         self.predictions_end: Shared = 0
         """Offset that the next prediction will have, or lower."""
         self.outcomes_end: Shared = 0
+        self.schemas: Mapping[str, Shared] = {}
+        """By id: schemas that `outcomes` has, each with an offset from which on it is there, or a lower one. Never changed
+        in place."""
         self.published: Mapping[int, Published] = {}
         """By example: predictions that are there before their example is consumed; nearly always none."""
         self.published_end = 0
@@ -186,7 +189,14 @@ class Ledger:
         tallies = self.tallies.copy()
         self._scalars.begin()
         self._scalars.note(
-            (self.stream_time, self.resolutions, tallies, self.examples_next, self.labels_next)
+            (
+                self.stream_time,
+                self.resolutions,
+                tallies,
+                self.examples_next,
+                self.labels_next,
+                self.schemas,
+            )
         )
         self.keep()
 
@@ -198,7 +208,14 @@ class Ledger:
     def rollback(self) -> None:
         """Restore everything as it was at `begin`; a second time, at the one before."""
         (before,) = self._scalars.take_back()
-        self.stream_time, self.resolutions, self.tallies, self.examples_next, self.labels_next = before
+        (
+            self.stream_time,
+            self.resolutions,
+            self.tallies,
+            self.examples_next,
+            self.labels_next,
+            self.schemas,
+        ) = before
         for entries in (self._waiting, self._parked, self._remembered):
             entries.rollback()
         self._count_classes()

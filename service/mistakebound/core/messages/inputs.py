@@ -13,6 +13,9 @@ from msgspec import UNSET, Raw
 from mistakebound.core.faults import BadRecord
 from mistakebound.core.messages.columns import columns_of
 from mistakebound.core.messages.crossing import tenant_of
+from mistakebound.core.messages.formats.decoding import decodings
+from mistakebound.core.messages.formats.schema_text import Known
+from mistakebound.core.messages.json_text import read_json
 from mistakebound.core.messages.labels import Carried
 from mistakebound.core.messages.schema import Example, Label, encode
 from mistakebound.core.records import NAME_NOT_UTF8, Headers, Record
@@ -41,6 +44,8 @@ class InputReader:
         """`features`: where the tenant is, and which features are read; by default all, without tenants."""
         features = features or FeatureSettings()
         self._pointers = None if messages == MessageSettings() else messages
+        self.decodings = decodings(messages)
+        """Of the inputs that are not JSON."""
         self._cross = features.cross
         self.columns = columns_of(features)
         """None where every feature is read."""
@@ -52,8 +57,11 @@ class InputReader:
         if len(self.classes) == 2 and self.classes[0] is True and self.classes[1] is False:
             self._values |= {(int, 1): True, (int, 0): False, (int, -1): False}
 
-    def example(self, record: Record) -> tuple[str, bytes, str | None]:
-        """Return (id, features as JSON text, tenant where there are some). Raises BadRecord."""
+    def example(self, record: Record, schemas: Known | None = None) -> tuple[str, bytes, str | None]:
+        """Return (id, features as JSON text, tenant where there are some). Raises BadRecord.
+
+        `schemas`: those that records may name, where the input is not JSON.
+        """
         tenant = None
         if record.headers:
             _require_names(record.headers)
@@ -66,7 +74,7 @@ class InputReader:
             ):  # decoded a second time, so that the features stay as they were written
                 tenant = tenant_of(resolve(_read(_any, record), self._cross))
         else:
-            whole = _read(_any, record)
+            whole = self._whole(record, schemas)
             found_id = resolve(whole, self._pointers.id)
             found = resolve(whole, self._pointers.features, UNSET)
             raw = b"" if found is UNSET else encode(found)
@@ -80,8 +88,8 @@ class InputReader:
             return found_id, raw, tenant
         return _id(found_id, record), raw, tenant
 
-    def label(self, record: Record) -> tuple[str, LabelValue, Carried | None]:
-        """Return (id, label in the declared form, what else it carries). Raises BadRecord."""
+    def label(self, record: Record, schemas: Known | None = None) -> tuple[str, LabelValue, Carried | None]:
+        """Return (id, label in the declared form, what else it carries). Raises BadRecord. `schemas`: as above."""
         tenant = None
         if record.headers:
             _require_names(record.headers)
@@ -92,7 +100,7 @@ class InputReader:
             if self._cross is not None and features is not UNSET and prediction is not UNSET:
                 tenant = resolve(_read(_any, record), self._cross)
         else:
-            whole = _read(_any, record)
+            whole = self._whole(record, schemas)
             found_id = resolve(whole, self._pointers.id)
             found = resolve(whole, self._pointers.label, UNSET)
             prediction = resolve(whole, self._pointers.prediction, UNSET)
@@ -109,6 +117,11 @@ class InputReader:
             return record_id, label, None
         raw = bytes(features) if self.columns is None else self.columns.kept(bytes(features))
         return record_id, label, self._carried(raw, prediction, tenant)
+
+    def _whole(self, record: Record, schemas: Known | None) -> Any:
+        """The message, decoded."""
+        decoding = self.decodings.get("labels" if record.topic == "labels" else "examples")
+        return _read(_any, record) if decoding is None else decoding.decode(record, schemas)
 
     def _carried(self, features: bytes, prediction: Any, tenant: Any) -> Carried | None:
         """Null counts as absent, except a null prediction where classes are open: it was published as null."""
@@ -163,21 +176,7 @@ def _read(decoder: Callable[[bytes], Any], record: Record) -> Any:
     value = record.value
     if value is None:
         raise BadRecord("tombstone", "the record has no value; send the message as JSON")
-    try:
-        return decoder(value)
-    except msgspec.ValidationError as error:
-        text = str(error)
-        if "$.id" in text:
-            raise BadRecord("bad-id", f"id: {text}; send text or an integer") from None
-        if "out of range" in text:
-            raise BadRecord("number-out-of-range", f"{text}; send a number that float64 can hold") from None
-        raise BadRecord("not-an-object", f"{text}; send a JSON object") from None
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        if value[:1] == b"\0":
-            raise BadRecord(
-                "schema-framing", "the value begins with a zero byte (schema registry); send plain JSON"
-            ) from None
-        raise BadRecord("not-json", f"{error}; send JSON in UTF-8, without NaN or Infinity") from None
+    return read_json(decoder, value)
 
 
 @cache

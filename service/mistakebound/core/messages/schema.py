@@ -12,6 +12,7 @@ from msgspec import UNSET, Meta, Raw, Struct, UnsetType, field
 
 from mistakebound.core.faults import BadLog
 from mistakebound.core.messages import features
+from mistakebound.core.messages.formats.schema_text import SchemaText
 from mistakebound.core.messages.reliability import BUCKETS
 from mistakebound.core.messages.tallies import Tallies
 from mistakebound.core.records import Position, Record, Topic
@@ -154,7 +155,12 @@ class Outcomes(Struct, frozen=True, omit_defaults=True, gc=False):
     """First and last example whose prediction was there before this partition step counted it: a step whose
     transaction was torn is made again, and what it had published stays."""
     messages: dict[str, str] | None = None
-    """The pointers by which its inputs were read, where they are others than the epoch began with."""
+    """How its inputs were read, `messages.*`, where that is other than the epoch began with."""
+    schemas: dict[str, SchemaText] | None = None
+    """By id: schemas that records of this partition step name and that no earlier one of the epoch had written. In parts
+    of their own, before all others."""
+    schemas_at: dict[str, int] | None = None
+    """Last part only. Of each schema written in this epoch: an offset from which on `outcomes` has it, or a lower one."""
 
 
 class Update(Struct, frozen=True, omit_defaults=True, gc=False):
@@ -209,7 +215,8 @@ class Epoch(Struct, frozen=True):
     topics: dict[str, InputTopic] | UnsetType = UNSET
     """The topics that the group's offsets belong to, `examples` and `labels`; earlier versions did not write it."""
     messages: dict[str, str] | UnsetType = UNSET
-    """The JSON pointers by which the inputs are read, `messages.*`; earlier versions did not write it."""
+    """How the inputs are read, `messages.*`: the JSON pointers, and the format where it is not JSON. Earlier versions did not
+    write it."""
 
 
 _TYPES: Mapping[Topic, tuple[type[Struct], ...]] = {

@@ -356,4 +356,4 @@ class Model:
 
 def first_epoch(settings: Settings, topics: dict[str, InputTopic] | UnsetType = UNSET) -> Epoch:
     """The record that begins epoch 1 in every partition of `updates`; `topics`: the inputs, where there is a log."""
-    return Epoch(1, FORMAT, dict(settings.of_epoch()), None, topics, settings.messages.model_dump())
+    return Epoch(1, FORMAT, dict(settings.of_epoch()), None, topics, settings.messages.recorded())

@@ -11,6 +11,7 @@ from typing import Any
 from msgspec import UNSET
 
 from mistakebound.core.faults import BadLog
+from mistakebound.core.messages.formats.schema_text import SchemaText
 from mistakebound.core.messages.schema import Epoch
 from mistakebound.core.model.settings_diff import changes
 from mistakebound.core.replay.recorded import NotAsRecorded, Recorded
@@ -52,11 +53,16 @@ def planned(recorded: Recorded, settings: Settings, *, afresh: bool = False) -> 
 
 
 def carry_out(
-    recorded: Recorded, plan: Plan, progress: Progress | None = None, taken: Taken | None = None
+    recorded: Recorded,
+    plan: Plan,
+    progress: Progress | None = None,
+    taken: Taken | None = None,
+    schemas: Mapping[str, SchemaText | None] | None = None,
 ) -> State:
-    """Replay it so. Raises NotAsRecorded."""
+    """Replay it so. `schemas`: by id, for what is run afresh. Raises NotAsRecorded."""
     if plan.afresh is not None:
-        return replay_records(recorded.all_inputs(), plan.settings, recorded.partitions, progress, taken)
+        inputs, partitions = recorded.all_inputs(), recorded.partitions
+        return replay_records(inputs, plan.settings, partitions, progress, taken, schemas)
     try:
         return repeat(recorded, plan.settings, progress, taken)
     except BadLog as error:
@@ -92,7 +98,7 @@ def _section(name: str, section: Section, recorded: Mapping[str, Any]) -> dict[s
 def _differing(epoch: Epoch, chosen: Settings) -> str | None:
     """Which settings differ from the epoch's."""
     before, after = (
-        {**each.of_epoch(), "messages": each.messages.model_dump()}
+        {**each.of_epoch(), "messages": each.messages.recorded()}
         for each in (settings_of(epoch, chosen), chosen)
     )
     found = [f"{one.key} is {one.after!r}, recorded {one.before!r}" for one in changes(before, after)]

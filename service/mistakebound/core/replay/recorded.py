@@ -10,6 +10,7 @@ from itertools import chain
 from typing import NamedTuple
 
 from mistakebound.core.faults import BadLog
+from mistakebound.core.messages.formats.schema_text import SchemaText
 from mistakebound.core.messages.schema import Decision, Epoch, Outcomes, Version, read_outcomes, read_update
 from mistakebound.core.messages.tallies import Tallies
 from mistakebound.core.records import INPUTS, Record, TopicPartition
@@ -41,7 +42,9 @@ class RecordedStep(NamedTuple):
     at: int
     tallies: Tallies
     messages: dict[str, str] | None = None
-    """Pointers, where they are others than the epoch began with."""
+    """How inputs are read, where that is other than the epoch began with."""
+    schemas: Mapping[str, SchemaText] = {}
+    """Written with it."""
 
 
 class Recorded:
@@ -67,6 +70,10 @@ class Recorded:
         """The inputs that are left, partition by partition."""
         return chain.from_iterable(self.inputs.values())
 
+    def peek_inputs(self) -> Iterator[Record]:
+        """The same, without consuming them."""
+        return chain.from_iterable(map(list, self.inputs.values()))
+
     @property
     def left(self) -> int:
         """How many inputs are left."""
@@ -79,6 +86,14 @@ class Recorded:
             message = read_update(record)
             if isinstance(message, Epoch):
                 found.setdefault(message.epoch, message)
+        return found
+
+    def schemas(self) -> dict[str, SchemaText]:
+        """Every schema that its outcomes hold; of one id the newest. Raises BadLog."""
+        found: dict[str, SchemaText] = {}
+        for _, record in chain.from_iterable(self._outcomes):
+            if b'"schemas":' in (record.value or b""):
+                found |= read_outcomes(record).schemas or {}
         return found
 
     def obstacle(self, epochs: Mapping[int, Epoch]) -> str | None:
@@ -147,5 +162,6 @@ class Recorded:
                 decisions = [decision for part in parts for decision in part.decisions]
                 place = record.location
                 told = last.order, last.at, last.tallies, last.messages
-                return RecordedStep(line, place, parts[0].model, decisions, *told)
+                schemas = {name: text for part in parts for name, text in (part.schemas or {}).items()}
+                return RecordedStep(line, place, parts[0].model, decisions, *told, schemas)
         raise NotAsRecorded(f"outcomes-{partition}", "its last partition step has no last part")

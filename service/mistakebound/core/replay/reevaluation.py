@@ -16,7 +16,7 @@ from mistakebound.core.messages.inputs import InputReader
 from mistakebound.core.model.model import Model
 from mistakebound.core.records import INPUTS, Record
 from mistakebound.core.replay.passes import Rows
-from mistakebound.core.replay.replay import EVERYTHING, as_stream, fresh
+from mistakebound.core.replay.replay import EVERYTHING, as_stream, fresh, reader_of_rows
 from mistakebound.core.reporting.report import Reevaluation
 from mistakebound.core.step.merge import Merge
 from mistakebound.core.step.step import step
@@ -38,7 +38,7 @@ def reevaluate(rows: Rows, settings: Settings, partitions: int, delay: int, bins
     The replay is that of `replay_rows`, one record in each step.
     """
     state = fresh(settings, partitions)
-    reader = InputReader(settings.messages, settings.labels)
+    state.model.reader = reader = reader_of_rows(settings)
     merge = Merge(range(partitions), capacity=EVERYTHING)
     drained = {(topic, p) for topic in INPUTS for p in range(partitions)}
     awaiting: dict[tuple[int, str], _Awaiting] = {}

@@ -34,6 +34,7 @@ from mistakebound.core.replay.versions import Versions
 from mistakebound.core.step.facts import StepFacts
 from mistakebound.core.step.merge import Merge
 from mistakebound.core.step.partition_step import PartitionStep
+from mistakebound.core.step.schemas import Schemas
 from mistakebound.core.step.sizes import SizeLimits, Sizes
 from mistakebound.core.step.state import State
 from mistakebound.core.step.step import Step
@@ -81,7 +82,8 @@ def settings_of(epoch: Epoch, settings: Settings) -> Settings:
     Raises ValueError where the former is not valid.
     """
     rest = settings.model_dump(exclude=set(OF_EPOCH))
-    rest["messages"] |= {} if epoch.messages is UNSET else epoch.messages
+    if epoch.messages is not UNSET:
+        rest["messages"] = epoch.messages
     return Settings.model_validate({**rest, **epoch.settings})
 
 
@@ -142,6 +144,7 @@ class _Epoch:
         self._recorded, self._settings, self._number = recorded, settings, number
         self._versions, self._ledgers = versions, ledgers
         self._progress, self._taken = progress, taken
+        self._schemas = [Schemas() for _ in range(recorded.partitions)]
         self._made = [0] * recorded.partitions
         """Updates of each partition."""
         self._ready: list[tuple[int, int]] = []
@@ -229,7 +232,9 @@ class _Epoch:
         assert head is not None
         model, ledger = self._versions.at(head.model), self._ledgers[partition]
         model.knows(partition, ledger.tallies.epoch.judged)
-        state, facts = State(self._settings, model, self._ledgers, ANY_SIZE), StepFacts()
+        schemas, facts = self._schemas[partition], StepFacts()
+        schemas.fetched = {**head.schemas}
+        state = State(self._settings, model, self._ledgers, ANY_SIZE, schemas=schemas)
         step = PartitionStep(state, partition, facts)
         if head.messages is not None:
             step.reader = _reader(head, self._settings)

@@ -2,7 +2,7 @@
 
 import re
 from collections import defaultdict, deque
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from itertools import count, groupby, islice
 from operator import attrgetter
 from typing import Any, NamedTuple
@@ -10,7 +10,8 @@ from typing import Any, NamedTuple
 from msgspec import Raw
 
 from mistakebound.core.ledger.ledger import Ledger
-from mistakebound.core.messages.inputs import pointer_keys
+from mistakebound.core.messages.formats.schema_text import SchemaText
+from mistakebound.core.messages.inputs import InputReader, pointer_keys
 from mistakebound.core.messages.schema import encode
 from mistakebound.core.model.model import Model
 from mistakebound.core.records import INPUTS, Record, Topic, TopicPartition
@@ -55,12 +56,14 @@ def replay_records(
     partitions: int,
     progress: Callable[[State], None] | None = None,
     taken: Callable[[Step], None] | None = None,
+    schemas: Mapping[str, SchemaText | None] | None = None,
 ) -> State:
     """Replay a complete stream: its inputs in record-time order, partition by partition in each step.
 
-    `taken` is shown every step.
+    `taken` is shown every step. `schemas`: by id, those that records name where they are not JSON.
     """
     state = fresh(settings, partitions)
+    state.schemas.fetched.update(schemas or {})
     merge = Merge(range(partitions), capacity=EVERYTHING)
     merge.add(record for record in records if record.topic in INPUTS)
     while (done := step(state, merge, _all_inputs(partitions), settings.batch.max_records)) is not None:
@@ -90,6 +93,8 @@ def replay_rows(
     """
     if state is None:
         state = fresh(settings, partitions)
+    if state.model.reader.decodings:
+        state.model.reader = reader_of_rows(settings)
     merge = Merge(range(partitions), capacity=EVERYTHING)
     drained = _all_inputs(partitions)
     for run in _runs(as_stream(rows, settings, partitions, delay), longest_run):
@@ -100,6 +105,11 @@ def replay_rows(
             if progress is not None:
                 progress(state)
     return state
+
+
+def reader_of_rows(settings: Settings) -> InputReader:
+    """What reads messages made of labelled data: they are JSON, whatever the topics hold."""
+    return InputReader(settings.messages.of_rows(), settings.labels, settings.features)
 
 
 def _runs(stream: Iterable[Record], longest: int) -> Iterator[list[Record]]:

@@ -28,6 +28,7 @@ from mistakebound.core.step.merge import Merge
 from mistakebound.core.step.open_classes import add_class
 from mistakebound.core.step.outcome_records import write_outcomes
 from mistakebound.core.step.probabilities import Probabilities
+from mistakebound.core.step.schemas import StepSchemas
 from mistakebound.core.step.sizes import Sizes
 from mistakebound.core.step.state import State
 from mistakebound.settings import LabelValue
@@ -61,6 +62,9 @@ class PartitionStep:
         self.ledger.begin()
         self.counting = Counting(self.ledger.tallies, facts, state.model.classes)
         self.sizes = Sizes(state.model, state.limits)
+        self.schemas = StepSchemas(
+            state.schemas, partition, self.ledger, self.began_with, state.limits.outcomes
+        )
         self.issued = state.settings.learner.delay_policy == "issued"
         self.asking = asking(state.settings.labels)
         self.probabilities: Probabilities | None = None
@@ -116,6 +120,7 @@ class PartitionStep:
         if labels >= newest.get("labels", 0):
             newest["labels"] = labels
         outputs += self.outputs
+        schemas = self.schemas.close()
         self.facts.explained_mistakes += self.explaining.explained
         largest = self.state.limits.outcomes
         outputs += write_outcomes(
@@ -128,6 +133,7 @@ class PartitionStep:
             largest,
             self.adopted,
             self.state.pointers,
+            schemas,
         )
         return Position(ledger.examples_next, ledger.labels_next, encode(recovery_point).decode())
 
@@ -155,7 +161,7 @@ class PartitionStep:
 
     def _example(self, record: Record, offset: int, time_ms: int) -> None:
         model, ledger = self.model, self.ledger
-        record_id, raw, tenant = self.reader.example(record)
+        record_id, raw, tenant = self.reader.example(record, self.schemas.find)
         x = model.features(raw, tenant)
         self.sizes.check(record, raw)
         if record_id in ledger.waiting or record_id in ledger.remembered:
@@ -226,7 +232,7 @@ class PartitionStep:
 
     def _label(self, record: Record, offset: int, time_ms: int) -> None:
         ledger = self.ledger
-        record_id, label, carried = self.reader.label(record)
+        record_id, label, carried = self.reader.label(record, self.schemas.find)
         new_class = None
         if (
             not self.model.classes

@@ -13,6 +13,7 @@ from mistakebound.core.model.model import Model
 from mistakebound.core.records import Topic
 from mistakebound.core.step.confusions import totals_of
 from mistakebound.core.step.facts import PartitionTotals
+from mistakebound.core.step.schemas import Schemas
 from mistakebound.core.step.sizes import SizeLimits
 from mistakebound.settings import Settings
 
@@ -26,7 +27,8 @@ class State:
     ledgers: dict[int, Ledger]
     limits: SizeLimits = field(default_factory=SizeLimits)
     pointers: dict[str, str] | None = None
-    """Into messages, where they are others than the epoch began with."""
+    """How inputs are read, where that is other than the epoch began with."""
+    schemas: Schemas = field(default_factory=Schemas)
     costs: Costs | None = field(init=False)
     """Of mistakes, as they are set now."""
 

@@ -21,7 +21,7 @@ class TornPartitionStep(PartitionStep):
         if published is None:
             super()._example(record, offset, time_ms)
             return
-        record_id, raw, tenant = self.reader.example(record)
+        record_id, raw, tenant = self.reader.example(record, self.schemas.find)
         self.model.features(raw, tenant)
         self.sizes.check(record, raw)
         if record_id in ledger.waiting or record_id in ledger.remembered:

@@ -107,16 +107,20 @@ def pointers_after(before: Epoch | None, settings: Settings) -> dict[str, str] |
     """
     if before is not None and before.messages is UNSET and not settings.messages.model_fields_set:
         return UNSET
-    return settings.messages.model_dump()
+    return settings.messages.recorded()
 
 
 def other_pointers(epoch: Epoch, settings: Settings) -> dict[str, str] | None:
     """`messages.*`, where they are others than the epoch began with, which is logged; else None."""
-    now = settings.messages.model_dump()
+    now = settings.messages.recorded()
     if epoch.messages is UNSET or epoch.messages == now:
         return None
     then = epoch.messages
-    changed = {f"messages.{name}": [then.get(name), now[name]] for name in now if then.get(name) != now[name]}
+    changed = {
+        f"messages.{name}": [then.get(name), now.get(name)]
+        for name in sorted(then.keys() | now.keys())
+        if then.get(name) != now.get(name)
+    }
     _log.warning("messages_changed", epoch=epoch.epoch, changed=changed)
     return now
 
