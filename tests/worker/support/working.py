@@ -28,6 +28,7 @@ from mistakebound.worker.health import Heartbeat
 from mistakebound.worker.loop import Worker
 from mistakebound.worker.metrics.metrics import Metrics
 from mistakebound.worker.metrics.model_insight import ModelInsight
+from mistakebound.worker.registry.prefetch import prefetch_of
 from mistakebound.worker.takeover import Accepted, WorkerState, fold_updates
 
 
@@ -145,6 +146,7 @@ class Run:
             checkpoints=checkpoints,
             stopping=stopping,
             accepted=Accepted(from_outcomes, skip_to_oldest, predict_missing),
+            prefetch=prefetch_of(settings),
         )
         self.worker.run()
 

@@ -46,7 +46,7 @@ class Decoding:
         `message`: the name of the Protobuf message in that file; empty for the first one.
         """
         self._type = TYPES[form]
-        self._file, self._message = file_schema, message
+        self.file, self._message = file_schema, message
         self._held: dict[str, _Held] = {}
 
     def decode(self, record: Record, known: Known | None) -> Any:
@@ -54,10 +54,10 @@ class Decoding:
         value = record.value
         if value is None:
             raise BadRecord("tombstone", "the record has no value; send the message")
-        if self._file is None:
+        if self.file is None:
             framed = unframe(record, value, protobuf=self._type == "PROTOBUF")
         else:
-            framed = Framed(self._file, value, FIRST)
+            framed = Framed(self.file, value, FIRST)
         schema = None if known is None else known(framed.schema)
         if schema is None:
             raise BadRecord(
@@ -93,7 +93,7 @@ class Decoding:
             of_avro = avro.decoder(schema)
             return lambda framed: of_avro(framed.body)
         if schema.type == "PROTOBUF":
-            of_protobuf, name = protobuf.decoder(schema), self._message if self._file else None
+            of_protobuf, name = protobuf.decoder(schema), self._message if self.file else None
             return lambda framed: of_protobuf(framed.body, framed.indexes if name is None else name)
         check = json_schema.checker(schema)
 
