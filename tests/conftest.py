@@ -46,7 +46,7 @@ def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
 @pytest.hookimpl(wrapper=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> Iterator[None]:
     for item in items:
-        if {"kafka_bootstrap", "broker"} & set(getattr(item, "fixturenames", ())):
+        if {"kafka_bootstrap", "broker", "apicurio_url"} & set(getattr(item, "fixturenames", ())):
             item.add_marker("kafka")
     yield  # every folder has marked its own by then
     if not config.getoption("--long"):
@@ -90,6 +90,15 @@ def kafka_bootstrap(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
             yield held.enter_context(docker.broker())
         else:
             yield held.enter_context(Broker(tmp_path_factory.mktemp("kafka"))).bootstrap
+
+
+@pytest.fixture(scope="session")
+def apicurio_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The URL of a real schema registry, shared by the whole run: tests keep apart by their prefixes."""
+    from tests.support.apicurio import apicurio
+
+    with apicurio(tmp_path_factory.mktemp("apicurio")) as url:
+        yield url
 
 
 @pytest.fixture

@@ -52,25 +52,22 @@ class StandIn:
 
     def answer(self, method: str, path: str, body: dict[str, Any] | None) -> tuple[int, Any]:
         parts = path.partition("?")[0].strip("/").split("/")
+        found: tuple[int, Any] = 404, {"error_code": 404, "message": "HTTP 404 Not Found"}
         match method, parts:
             case "GET", ["subjects"]:
-                return 200, sorted(self.subjects)
-            case "POST", ["subjects", subject, "versions"]:
-                return 200, self._registered(subject, self.register(subject, body or {}))
-            case "POST", ["subjects", subject]:
-                return 200, self._registered(subject, self.register(subject, body or {}))
+                found = 200, sorted(self.subjects)
+            case "POST", ["subjects", subject, *_]:
+                found = 200, self._registered(subject, self.register(subject, body or {}))
             case "GET", ["subjects", subject, "versions", version]:
                 versions = self.subjects.get(subject, [])
-                number = len(versions) if version == "latest" else int(version)
-                if 0 < number <= len(versions):
-                    return 200, self._registered(subject, versions[number - 1])
-                return 404, {"error_code": 40402, "message": "Version not found."}
+                if 0 < int(version) <= len(versions):
+                    found = 200, self._registered(subject, versions[int(version) - 1])
             case "GET", ["schemas", "ids", number]:
-                return self._schema(int(number))
+                found = self._schema(int(number))
             case "GET", ["schemas", "guids", guid]:
                 known = range(1, len(self.schemas) + 1)
-                return self._schema(next((n for n in known if self.guid(n) == guid), 0))
-        return 404, {"error_code": 404, "message": "HTTP 404 Not Found"}
+                found = self._schema(next((n for n in known if self.guid(n) == guid), 0))
+        return found
 
     def _schema(self, number: int) -> tuple[int, Any]:
         if 0 < number <= len(self.schemas) and self.schemas[number - 1]:
@@ -125,7 +122,7 @@ def stand_in(context: ssl.SSLContext | None = None) -> Iterator[StandIn]:
             except OSError:  # who asked has gone
                 self.close_connection = True
 
-        do_GET = do_POST = _serve
+        do_GET = do_POST = _serve  # noqa: N815 - as the server calls them
 
         def log_message(self, *args: Any) -> None:
             """Not in a test's output."""

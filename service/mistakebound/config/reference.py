@@ -10,7 +10,8 @@ from mistakebound.settings import Settings
 ABOUT = {
     "log": "Where the topics are. `run` needs `log.url`.",
     "topics": "Names of single topics, where they are not the prefix followed by the logical name.",
-    "messages": "Where in a message its parts are: JSON pointers.",
+    "messages": "How messages are written, and where in one its parts are: JSON pointers.",
+    "registry": "Where the [schemas](schemas.md) of records are that are not JSON.",
     "learner": "Fixed for the life of an epoch: a worker that is started with other ones refuses to run (exit code 5).",
     "features": "Fixed for the life of an epoch.",
     "labels": "Fixed for the life of an epoch, `max_delay` too. `run` needs `labels.max_delay`.",

@@ -167,7 +167,7 @@ def test_whatever_is_wrong_has_a_reason(value: bytes | None, why: str) -> None:
 
 
 def test_a_framed_record_in_a_topic_of_json_says_what_to_set() -> None:
-    with pytest.raises(BadRecord, match="set messages.format"):
+    with pytest.raises(BadRecord, match=r"set messages\.format"):
         InputReader(MessageSettings(), LabelSettings()).example(record(an_example()))
 
 

@@ -1,6 +1,7 @@
 """Payments and chargebacks in Avro, as a producer with Confluent's serializer writes them, and the same in JSON."""
 
 import json
+import time
 from functools import partial
 from typing import Any
 
@@ -9,6 +10,9 @@ from mistakebound.log.protocol import Log
 from mistakebound.settings import Settings
 from tests.support.serializers import avro
 from tests.worker.support.working import settings_for
+
+BEGAN_MS = int(time.time() * 1000)
+"""A broker deletes what is too old."""
 
 PAYMENT: dict[str, Any] = {
     "type": "record",
@@ -59,7 +63,7 @@ def chargeback(number: int) -> dict[str, Any]:
 def outgoing(
     topic: Topic, number: int, value: bytes | None, partitions: int = 1, headers: Any = ()
 ) -> Outgoing:
-    now = 1_000 + number * 2 + (topic == "labels")
+    now = BEGAN_MS + number * 2 + (topic == "labels")
     return Outgoing(topic, number % partitions, f"i{number}".encode(), value, tuple(headers), now)
 
 
