@@ -102,9 +102,23 @@ CORE: Sequence[Guard] = (
     Guard(
         "the summary of outcomes may exceed the topic",
         "core/step/outcome_records.py",
-        "    if record_bytes(None, last(len(parts) - 1, parts[-1]), ()) > largest:",
+        "    if record_bytes(None, last(first + len(parts) - 1, parts[-1]), ()) > largest:",
         "    if False:",
         "core/step/test_outcome_records.py::test_every_record_fits_whatever_the_topic_takes",
+    ),
+    Guard(
+        "a step does not write the schemas that it read by",
+        "core/step/schemas.py",
+        "        self.new[schema_id] = found",
+        "        pass",
+        "worker/registry/test_schemas_in_outcomes.py::test_a_stream_in_avro_comes_to_what_it_comes_to_in_json",
+    ),
+    Guard(
+        "a ledger that is rolled back forgets which schemas are written",
+        "core/ledger/ledger.py",
+        "                self.labels_next,\n                self.schemas,",
+        "                self.labels_next,\n                {},",
+        "worker/registry/test_schemas_in_outcomes.py::test_steps_that_are_made_again_write_their_schemas_again_and_only_those",
     ),
     Guard(
         "a label that waited for a torn step's example waits on",

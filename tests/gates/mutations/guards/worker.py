@@ -7,6 +7,20 @@ from tests.gates.mutations.mutation import Guard
 WORKER: Sequence[Guard] = (
     # So small that only these tests notice.
     Guard(
+        "a step is made before the registry has answered",
+        "worker/stepping.py",
+        "        if not self._complete():",
+        "        if False:",
+        "worker/registry/test_prefetch.py::test_while_the_registry_is_away_a_worker_is_live_and_not_ready",
+    ),
+    Guard(
+        "a taken-over partition asks for schemas that its log holds",
+        "worker/takeover.py",
+        "            if fold.model.reader.decodings:",
+        "            if False:",
+        "worker/registry/test_schemas_in_outcomes.py::test_a_restart_asks_nobody_for_what_the_log_holds",
+    ),
+    Guard(
         "no input is paused between the steps of a chain",
         "worker/stepping.py",
         "and not self._buffer.fill(0.0):",
