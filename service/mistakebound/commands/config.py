@@ -65,8 +65,6 @@ def check(
 
 def _try_transactions(log: "Log") -> None:
     """Say whether the broker has them. Raises CommandError (exit code 3) where it has none."""
-    from mistakebound.commands.errors import CommandError
-    from mistakebound.exit_codes import ExitCode
     from mistakebound.log.protocol import Refused
 
     try:
