@@ -120,7 +120,7 @@ def open_input_file(file: str) -> Iterator[InputFile]:
 @contextmanager
 def spooled(blocks: Iterable[bytes]) -> Iterator[IO[bytes]]:
     """What can be read only once, in a temporary file."""
-    with tempfile.TemporaryFile(prefix="mistakebound-") as copy:
+    with tempfile.TemporaryFile(prefix="mistakebound-", dir=temporary_folder()) as copy:
         try:
             for block in blocks:
                 copy.write(block)
@@ -130,6 +130,15 @@ def spooled(blocks: Iterable[bytes]) -> Iterator[IO[bytes]]:
             what = f"cannot be copied to {tempfile.gettempdir()}, where {free} bytes are free"
             raise CommandError(f"the input {what}: {error.strerror}; TMPDIR names another folder") from None
         yield copy
+
+
+def temporary_folder() -> Path:
+    """Where temporary files go. Raises CommandError where no such folder can be written to: a container's root may be read-only."""
+    try:
+        return Path(tempfile.gettempdir())
+    except FileNotFoundError:
+        what = "the input must be copied to a temporary file, and no folder for those can be written to"
+        raise CommandError(f"{what}; TMPDIR names another") from None
 
 
 def is_recording(beginning: bytes) -> bool:

@@ -4,13 +4,17 @@ import json
 import os
 import subprocess
 import sys
+import tempfile
 import threading
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from pathlib import Path
 
 import pytest
 
+from mistakebound.commands.audit.sources import open_recording
 from mistakebound.commands.errors import CommandError
-from mistakebound.commands.input_files import LINE_BYTES, Form, open_input_file
+from mistakebound.commands.input_files import LINE_BYTES, Form, open_input_file, spooled
 from mistakebound.commands.labelled_files.labelled_file import LabelledFile
 from mistakebound.settings import LabelSettings
 from tests.commands.support.command_line import ENVIRON, ok
@@ -60,6 +64,20 @@ def test_a_line_end_may_fall_between_two_blocks() -> None:
         Path("rows").write_bytes(b"x" * padding + b"\r\n\r\nb\rc\r")
         with open_input_file("rows") as file:
             assert list(file.lines()) == [b"x" * padding + b"\r\n", b"\r\n", b"b\r", b"c\r"]
+
+
+@pytest.mark.parametrize("opened", [lambda: spooled([b"a,label"]), lambda: open_recording("day.jsonl")])
+def test_where_no_temporary_file_can_be_made_the_remedy_is_named(
+    opened: Callable[[], AbstractContextManager[object]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As in a container whose root is read-only: no bug of ours, but something to set."""
+
+    def none_is_usable() -> str:
+        raise FileNotFoundError(2, "No usable temporary directory found")
+
+    monkeypatch.setattr(tempfile, "gettempdir", none_is_usable)
+    with pytest.raises(CommandError, match="TMPDIR names another"), opened():
+        pass
 
 
 def test_a_line_without_an_end_is_refused() -> None:

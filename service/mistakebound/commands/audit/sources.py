@@ -6,7 +6,7 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import IO
 
-from mistakebound.commands.input_files import open_input
+from mistakebound.commands.input_files import open_input, temporary_folder
 from mistakebound.commands.log_ranges import read_range, readable_end
 from mistakebound.core.records import TOPICS, Position, Record, Topic
 from mistakebound.core.replay import recording
@@ -89,7 +89,10 @@ class RecordingSource:
 @contextmanager
 def open_recording(file: str) -> Iterator[RecordingSource]:
     """The recording in a file, or on stdin. Raises RecordingError, CommandError."""
-    with tempfile.TemporaryDirectory(prefix="mistakebound-audit-") as name, open_input(file) as lines:
+    with (
+        tempfile.TemporaryDirectory(prefix="mistakebound-audit-", dir=temporary_folder()) as name,
+        open_input(file) as lines,
+    ):
         folder = Path(name)
         yield RecordingSource(folder, *_split(lines, folder))
 
