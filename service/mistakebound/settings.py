@@ -383,6 +383,10 @@ class WorkerSettings(Section):
         None, description="this worker's stable name in the group; default the full host name"
     )
 
+    spans: bool = Field(
+        False,
+        description="send a span for each step by OpenTelemetry, to where `OTEL_EXPORTER_OTLP_ENDPOINT` says; needs the extra `otel`",
+    )
     misplaced_labels: Literal["refuse", "warn"] = Field(
         "refuse",
         description="where a sample proves that labels lie in other partitions than their examples: `refuse` to start, or `warn` and start",

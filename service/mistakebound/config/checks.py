@@ -50,6 +50,7 @@ def inconsistencies(settings: Settings) -> Iterator[Problem]:
     except ValueError as error:
         remedy = f"Write {FORMS}; credentials come from the environment"
         yield Problem("checkpoint.url", str(error), remedy, settings.checkpoint.url)
+    yield from _spans(settings)
     if not settings.checkpoint.timeout:
         yield Problem("checkpoint.timeout", "leaves no time for an answer", "Write at least a few seconds", 0)
 
@@ -175,6 +176,16 @@ def _registry(registry: RegistrySettings) -> Iterator[Problem]:
         )
     if not registry.timeout:
         yield Problem("registry.timeout", "leaves no time for an answer", "Write at least a few seconds", 0)
+
+
+def _spans(settings: Settings) -> Iterator[Problem]:
+    if not settings.worker.spans:
+        return
+    from mistakebound.worker import spans
+
+    if lacking := missing((spans.EXPORTER,)):
+        remedy = f"Install `mistakebound[{spans.EXTRA}]`, or leave it out"
+        yield Problem("worker.spans", f"needs {lacking[0]}, which is missing", remedy, True)
 
 
 def _costs(labels: LabelSettings) -> Iterator[Problem]:

@@ -18,7 +18,7 @@ from mistakebound.core.records import TOPICS
 from mistakebound.exit_codes import ExitCode
 from mistakebound.log.protocol import Log
 from mistakebound.settings import Settings
-from mistakebound.worker import early_stop, logs
+from mistakebound.worker import early_stop, logs, spans
 from mistakebound.worker.announcements import Announcements
 from mistakebound.worker.checkpoints.schedule import CheckpointSchedule
 from mistakebound.worker.epochs.epochs import epoch_without_waiting
@@ -168,7 +168,8 @@ def work(
         served = pages(snapshots, settings, slot, metrics, health)
         tls = tls_of(settings.http)
         server = serve(settings.http.address, metrics, health, served, tls=tls, next_free=next_free)
-    with server or nullcontext():
+    with server or nullcontext(), spans.exported(settings, slot) as of_steps:
+        observers += of_steps
         if server is not None and serving is not None:
             serving(server.url)
         elif server is not None:
