@@ -15,6 +15,7 @@ from mistakebound.core.records import Position
 from mistakebound.log.newest import newest_record
 from mistakebound.log.protocol import Log, OffsetLost, Refused
 from mistakebound.settings import Settings
+from mistakebound.worker.missing_predictions import lacks_predictions
 from mistakebound.worker.torn_steps import never_stepped, newest_step, refuse_other_tally
 
 _log = structlog.get_logger(__name__)
@@ -126,6 +127,8 @@ def _must_have_been_committed(log: Log, partition: int, position: Position) -> N
         raise BadSnapshot(
             f"the last step in its ledger of partition {partition} is not in outcomes-{partition}"
         )
+    if lacks_predictions(log, partition, newest):
+        raise BadSnapshot(f"predictions of the last step in its ledger are not in predictions-{partition}")
 
 
 def begin_ledger(

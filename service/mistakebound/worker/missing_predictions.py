@@ -3,15 +3,19 @@
 Their transaction was torn: its outcomes are in the log, its predictions were aborted. Nobody has seen them. The
 examples are read and predicted again, by the present model, marked `again`. An example whose label was applied in the
 meantime gets the class that was judged, without a score.
+
+All steps are searched only where there is reason to: a rebuild counts what it reads (`core/ledger/counted.py`), and of a
+ledger that a checkpoint brought whole, the newest step is looked at.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 import structlog
 from msgspec import UNSET, Raw
 
 from mistakebound.core.faults import BadLog, BadRecord
+from mistakebound.core.ledger.counted import is_unpredicted
 from mistakebound.core.ledger.entries import Waiting
 from mistakebound.core.ledger.ledger import Ledger
 from mistakebound.core.ledger.offset_set import OffsetSet
@@ -23,6 +27,7 @@ from mistakebound.core.messages.schema import (
     Prediction,
     encode,
     read_outcomes,
+    read_recovery_point,
     read_source,
 )
 from mistakebound.core.model.model import Model
@@ -30,9 +35,10 @@ from mistakebound.core.records import Outgoing, Record
 from mistakebound.core.step.asking import asking
 from mistakebound.core.step.probabilities import Probabilities
 from mistakebound.core.step.schemas import Schemas
+from mistakebound.log.newest import newest_records
 from mistakebound.log.protocol import Log
+from mistakebound.worker.torn_steps import WholeStep
 
-UNPREDICTED = ("invalid", "duplicate")
 RESOLVED = ("applied", "expired", "evicted")
 
 _log = structlog.get_logger(__name__)
@@ -67,9 +73,7 @@ def find_gaps(log: Log, partition: int, since: int = 0) -> list[Gap]:
         if stop <= since or (low > 0 and (oldest is None or start < oldest)):
             continue  # retention may have deleted these
         unpredicted = frozenset(
-            each.source
-            for each in decisions
-            if each.label_offset is None and each.source is not None and each.outcome in UNPREDICTED
+            each.source for each in decisions if each.source is not None and is_unpredicted(each)
         )
         found = sum(1 for source in range(start, stop) if source in there)
         missing = consumed - len(unpredicted) - found
@@ -79,15 +83,53 @@ def find_gaps(log: Log, partition: int, since: int = 0) -> list[Gap]:
     return gaps
 
 
-def refuse_gaps(partition: int, gaps: Sequence[Gap]) -> None:
-    """Raises BadLog where there are any, with the way on that loses nothing more."""
-    if gaps:
-        missing = sum(gap.missing for gap in gaps)
+def lacks_predictions(log: Log, partition: int, newest: WholeStep) -> bool:
+    """Whether some of the newest step are missing. Where none is, it reads no more predictions than the step has.
+
+    A step in several parts is taken for whole: the last part does not tell how many it made.
+    """
+    step, before = (
+        newest.outcomes,
+        [read_outcomes(record) for record in newest_records(log, "outcomes", partition, 2)][:-1],
+    )
+    if step.part or any(each.inputs is None for each in before):
+        return False
+    start = next((each.inputs.examples for each in before if each.inputs is not None), 0)
+    due = sum((step.order or [])[0::2]) - sum(map(is_unpredicted, step.decisions))
+
+    def found(predictions: Iterable[Record]) -> int:
+        return sum(start <= read_source(record) < newest.position.examples for record in predictions)
+
+    if found(newest_records(log, "predictions", partition, due)) >= due:
+        return False
+    point = read_recovery_point(newest.position)  # others may have been made again since
+    return found(log.read("predictions", partition, point.predictions)) < due
+
+
+def make_good(
+    log: Log,
+    model: Model,
+    ledger: Ledger,
+    partition: int,
+    gaps: Sequence[Gap],
+    schemas: Schemas,
+    *,
+    told: bool,
+) -> list[Outgoing]:
+    """The predictions to be written for these gaps. Raises BadLog where there are some and the operator was not told so,
+    with the way on that loses nothing more. Examples that are gone as well, or that nothing takes any more, stay unpredicted.
+    """
+    outputs = predict_again(log, model, ledger, partition, gaps, schemas) if gaps else []
+    missing = sum(gap.missing for gap in gaps)
+    if outputs and not told:
         raise BadLog(
             f"outcomes-{partition} counts {missing} examples between offsets {gaps[0].start} and {gaps[-1].stop - 1} "
             f"whose predictions are not in predictions-{partition}: a transaction was torn, and nobody has seen them. "
             "Start with --predict-missing: they are predicted again, marked `again`, and wait for their labels"
         )
+    if gaps:
+        _log.warning("predicted_again", partition=partition, predictions=len(outputs), missing=missing)
+    return outputs
 
 
 def predict_again(
@@ -95,7 +137,8 @@ def predict_again(
 ) -> list[Outgoing]:
     """The missing predictions, by the present model; the ledger holds those examples that wait from now on."""
     outputs: list[Outgoing] = []
-    waiting = list(ledger.waiting.values())
+    waiting = dict(ledger.waiting)
+    """A checkpoint may hold some of them: its worker took their step for committed."""
     point = ledger.recovery_point()
 
     def known(schema_id: str) -> SchemaText | None:
@@ -114,8 +157,11 @@ def predict_again(
             except BadRecord:  # taken by the rules of an older epoch
                 continue
             decision = gap.resolved.get(record.offset)
-            if decision is None and (record_id in ledger.waiting or record_id in ledger.remembered):
-                continue
+            held = waiting.get(record_id)
+            if decision is None and (
+                record_id in ledger.remembered if held is None else held.source != record.offset
+            ):
+                continue  # another example of this id was predicted, as if it were the first
             judged = decision is not None and decision.outcome == "applied"
             predicted = decision.prediction if decision is not None and judged else model.predict(score)
             one, many = (score, UNSET) if isinstance(score, float) else (UNSET, score)
@@ -137,16 +183,12 @@ def predict_again(
                 prediction = likely.said(prediction, prediction.score, model.size(x))
             outputs.append(Outgoing("predictions", partition, record.key, encode(prediction), record.headers))
             if decision is None:
-                waiting.append(
-                    Waiting(
-                        record_id, record.offset, ledger.stream_time, predicted, model.epoch, raw,
-                        point.predictions, point.outcomes, model.folded(), Beside.of(prediction), tenant,
-                    )
+                waiting[record_id] = Waiting(
+                    record_id, record.offset, ledger.stream_time, predicted, model.epoch, raw,
+                    point.predictions, point.outcomes, model.folded(), Beside.of(prediction), tenant,
                 )  # fmt: skip
-    waiting.sort(key=lambda entry: entry.source)
-    ledger.restore(waiting, list(ledger.parked.values()))
-    counted = sum(gap.missing for gap in gaps)
-    _log.warning("predicted_again", partition=partition, predictions=len(outputs), missing=counted)
+    in_order = sorted(waiting.values(), key=lambda entry: entry.source)
+    ledger.restore(in_order, list(ledger.parked.values()))
     return outputs
 
 

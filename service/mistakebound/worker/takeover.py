@@ -30,7 +30,7 @@ from mistakebound.worker.epochs.epochs import newest_epochs, other_pointers, ref
 from mistakebound.worker.epochs.input_topics import refuse_other_topics
 from mistakebound.worker.ledgers import Frozen, Start, begin_ledger, build_ledger, frozen_in, start_of
 from mistakebound.worker.lost_input import deleted_unread
-from mistakebound.worker.missing_predictions import find_gaps, predict_again, refuse_gaps
+from mistakebound.worker.missing_predictions import find_gaps, make_good
 from mistakebound.worker.registry.written import written_schemas
 from mistakebound.worker.torn_steps import never_stepped, newest_step, refuse_other_tally, settled
 
@@ -228,11 +228,12 @@ def _take_over(
                 ledgers[p] = build(positions[p])
             if fold.model.reader.decodings:
                 ledgers[p].schemas, schemas.written[p] = written_schemas(log, p, fold.model.epoch)
-            if accepted.lost_offsets or accepted.missing_predictions or positions[p] != committed[p]:
-                gaps = find_gaps(log, p, since if accepted == NOTHING else 0)
-                if gaps and accepted.missing_predictions:
-                    repair[p] = predict_again(log, fold.model, ledgers[p], p, gaps, schemas)
-                refuse_gaps(p, () if accepted.missing_predictions else gaps)
+            everywhere = accepted.lost_offsets or accepted.missing_predictions or ledgers[p].missing > 0
+            if everywhere or positions[p] != committed[p]:
+                gaps = find_gaps(log, p, 0 if everywhere else since)
+                told = accepted.missing_predictions
+                if again := make_good(log, fold.model, ledgers[p], p, gaps, schemas, told=told):
+                    repair[p] = again
         refuse_other_tally(log, fold.model, p, ledgers[p].tallies.epoch.updates)
         fold.model.knows(p, ledgers[p].tallies.epoch.judged)
         gone = deleted_unread(log, p, ledgers[p]) if accepted.lost_input else {}

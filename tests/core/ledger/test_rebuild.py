@@ -25,7 +25,14 @@ from mistakebound.core.ledger import rebuild
 from mistakebound.core.ledger.disagreement import OtherPosition
 from mistakebound.core.ledger.ledger import Ledger
 from mistakebound.core.ledger.offset_set import OffsetSet
-from mistakebound.core.messages.schema import Decision, Outcomes, RecoveryPoint, Version, encode
+from mistakebound.core.messages.schema import (
+    Decision,
+    Outcomes,
+    RecoveryPoint,
+    Version,
+    encode,
+    read_source,
+)
 from mistakebound.core.records import Outgoing, Position, Record, Transaction
 from mistakebound.log.protocol import Refused
 from mistakebound.settings import LabelSettings
@@ -307,6 +314,61 @@ def rebuilt_from(log: MemoryLog, f: Feeder, point: RecoveryPoint, position: Posi
     return rebuild.rebuild(
         ledger, log.positions[0] if position is None else position, point, {1: ledger.remember_at_most}, *read
     )
+
+
+@pytest.mark.parametrize("by_checkpoint", [False, True])
+def test_a_prediction_that_was_made_again_hides_none_that_lies_before_it(by_checkpoint: bool) -> None:
+    """Its example is the oldest, and its record the newest: the rebuild after the next must find all the others, too."""
+    f = Feeder()
+    log = kept(f, *([f.example(f"e{number}", 1)] for number in range(400)))
+    frozen, ends = freeze(f.ledger), RecoveryPoint(0, 0, 0)
+    lost = log.records["predictions", 0].pop(0)
+    if by_checkpoint:
+        del frozen.waiting[0]
+        ends = RecoveryPoint(log.next["predictions", 0], log.next["outcomes", 0], 0)
+    log.commit(Transaction([Outgoing("predictions", 0, None, lost.value)]), marker=True)
+
+    read = log.read("predictions", 0, ends.predictions), log.read("outcomes", 0, ends.outcomes)
+    ledger = thaw(frozen, f.settings.labels) if by_checkpoint else Ledger(f.settings.labels)
+    first = rebuild.rebuild(ledger, log.positions[0], ends, {1: ledger.remember_at_most}, *read)
+    second = rebuilt_from(log, f, first.recovery_point())
+
+    assert len(first.waiting) == 400
+    assert list(second.waiting) == list(first.waiting)
+
+
+@pytest.mark.parametrize(
+    ("steps", "gone", "missing"),
+    [
+        (5, (), 0),
+        (5, (3,), 1),
+        (5, (4, 7), 2),
+        (5, (3, 4, 7), 3),
+        (5, (0, 1, 2), 0),  # of steps that begin before the oldest example that waits, not all is read
+        (2, (1,), 1),  # but of the newest step it always is
+        (2, (2,), 1),
+        (1, (0,), 1),
+    ],
+)
+def test_predictions_that_are_counted_and_gone_are_missed(
+    steps: int, gone: Sequence[int], missing: int
+) -> None:
+    """Each example of a step has one, but for one that came twice and one that cannot be read."""
+    f = Feeder(labels={"remember": 1})
+    portions = [
+        [f.example("a", 1), f.label("a", 1)],
+        [f.example("b", 1), f.example("c", 1), f.label("b", 1)],  # c waits to the end
+        [f.example("d", 1), f.example("e", 1), f.label("e", 1)],
+        [f.example("d", 1), f.record("examples", 1, b"nonsense"), f.example("f", 1)],
+        [f.label("f", 1)],
+    ]
+    log = kept(f, *portions[:steps])
+    of_topic = log.records["predictions", 0]
+    of_topic[:] = [each for each in of_topic if read_source(each) not in gone]
+
+    point = msgspec.json.decode(log.positions[0].metadata, type=RecoveryPoint)
+
+    assert rebuilt_from(log, f, point).missing == missing
 
 
 @pytest.mark.parametrize(("examples", "labels"), [(0, -1), (0, 1), (-1, 0), (1, 0)])

@@ -149,6 +149,7 @@ def ledger_of(ledger: Ledger) -> dict[str, Any]:
         "stream_time": ledger.stream_time,
         "tallies": msgspec.to_builtins(ledger.tallies),
         "next": (ledger.examples_next, ledger.labels_next),
+        "missing": ledger.missing,
     }
 
 

@@ -9,6 +9,7 @@ from mistakebound.core.audit.dead_letters import DeadLetters
 from mistakebound.core.audit.findings import Findings
 from mistakebound.core.audit.form import wrong_spelling
 from mistakebound.core.audit.labels import Labels
+from mistakebound.core.audit.made_again import MadeAgain
 from mistakebound.core.audit.partition_steps import RecordedStep
 from mistakebound.core.audit.probabilities import bucket_of, probability
 from mistakebound.core.audit.reference_ledger import Waiting
@@ -36,6 +37,7 @@ class Examples:
         findings: Findings,
     ) -> None:
         self._predictions = Ahead(source.read("predictions", partition))
+        self._made_again = MadeAgain(lambda: source.read("predictions", partition))
         self._partition, self._dead_letters, self._findings = partition, dead_letters, findings
         self._newest, self._step_offset = -1, 0
         self._times = Times(findings)
@@ -60,7 +62,7 @@ class Examples:
 
     def next_prediction(self) -> int | None:
         """Offset of the next prediction that no example accounts for yet; None at the end."""
-        record = self._predictions.peek()
+        record = self._next()
         return None if record is None else record.offset
 
     def take(self, record: Record) -> None:
@@ -118,14 +120,17 @@ class Examples:
             recorded, offset = made, self.next_prediction() or self._newest + 1
         else:
             recorded, offset = self._compared(found, record, made, x)
-        version, now = recorded.model, self._labels.ledger.now
+        version, at, again_at = recorded.model, made.at, None
         if recorded.again is True:
             self._labels.ledger.made_again.add(record.offset)
-        if recorded is not made and self._is_of_a_torn_step(recorded):
-            now = recorded.at
+            again_at = recorded.at
+            if score_of(recorded) is None:  # its label was applied before, to the first one
+                version = made.model
+        elif recorded is not made and self._is_of_a_torn_step(recorded):
+            at = recorded.at
         return Waiting(
-            record_id, record.offset, now, recorded.prediction, version.epoch, raw, sum(version.updates), offset,
-            self._step_offset, Beside.of(recorded), tenant,
+            record_id, record.offset, at, recorded.prediction, version.epoch, raw, sum(version.updates), offset,
+            self._step_offset, Beside.of(recorded), tenant, again_at,
         )  # fmt: skip
 
     def _asked(self, made: Prediction, score: float | UnsetType) -> Prediction:
@@ -146,18 +151,30 @@ class Examples:
 
     def _found(self, source: int) -> tuple[Record, Prediction] | None:
         """The recorded prediction of this example; any of an earlier example is a duplicate, or was not due."""
-        while (record := self._predictions.peek()) is not None:
+        while (record := self._next()) is not None:
             recorded = read_prediction(record)
             if recorded.source > source:
-                return None
-            self._predictions.take()
-            self._newest = record.offset
+                break
+            self._pass_by(record, recorded)
             if recorded.source == source:
                 return record, recorded
             its = f"{recorded.id!r}, examples-{self._partition} offset {recorded.source}"
             text = f"a prediction of {its}, that is there already or was not due"
             self._findings.check("predictions", record.location, False, text)
-        return None
+        return self._made_again.claim(source, self._newest)
+
+    def _next(self) -> Record | None:
+        """The next prediction that is not accounted for."""
+        while (record := self._predictions.peek()) is not None and self._made_again.is_claimed(record):
+            self._pass_by(record, read_prediction(record))
+        return record
+
+    def _pass_by(self, record: Record, recorded: Prediction) -> None:
+        self._predictions.take()
+        self._newest = record.offset
+        torn = self._is_of_a_torn_step(recorded)
+        if wrong := self._made_again.pass_by(recorded, of_torn_step=torn):
+            self._findings.check("predictions", record.location, False, f"{recorded.id!r}: {wrong}")
 
     def _is_of_a_torn_step(self, recorded: Prediction) -> bool:
         """Whether it was made earlier or later than its example was counted."""

@@ -5,8 +5,9 @@ from operator import attrgetter
 
 from mistakebound.core.audit.counts import Counts
 from mistakebound.core.audit.findings import BROUGHT_BACK, Findings
-from mistakebound.core.audit.reference_ledger import ReferenceLedger
+from mistakebound.core.audit.reference_ledger import ReferenceLedger, Waiting
 from mistakebound.core.checkpoint_content import LedgerSnapshot
+from mistakebound.core.ledger.entries import Waiting as Entry
 
 # What a snapshot's entries and the audit's own have in common.
 _WAITING = attrgetter("id", "source", "at", "predicted", "epoch", "features", "updates", "beside", "tenant")
@@ -55,10 +56,23 @@ class Ledgers:
                 findings.check("checkpoint ledgers", f"{name}, partition {partition}", empty, text)
 
 
+def _as_kept(entry: Waiting, kept: Entry | None) -> Waiting:
+    """The entry as a checkpoint should have it. One from before its prediction was made again has what the first one said,
+    which nobody knows any more."""
+    if entry.again_at is None or kept is None:
+        return entry
+    if kept.at == entry.at:
+        return entry._replace(
+            predicted=kept.predicted, epoch=kept.epoch, updates=kept.updates, beside=kept.beside
+        )
+    return entry._replace(at=entry.again_at)
+
+
 def _differences(
     frozen: LedgerSnapshot, ledger: ReferenceLedger, counts: Counts, findings: Findings
 ) -> list[str]:
     wrong = []
+    kept = {entry.id: entry for entry in frozen.waiting if ledger.made_again}
     remembered = [(record_id, entry.label) for record_id, entry in ledger.remembered.items()]
     more = len(frozen.remembered) - len(remembered)
     if more > 0:
@@ -70,7 +84,7 @@ def _differences(
         (
             "waiting examples",
             list(map(_WAITING, frozen.waiting)),
-            list(map(_WAITING, ledger.waiting.values())),
+            [_WAITING(_as_kept(entry, kept.get(entry.id))) for entry in ledger.waiting.values()],
         ),
         ("parked labels", list(map(_PARKED, frozen.parked)), list(map(_PARKED, ledger.parked.values()))),
         ("remembered ids", [(e.id, e.label) for e in frozen.remembered], remembered),

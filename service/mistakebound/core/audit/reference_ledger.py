@@ -7,7 +7,7 @@ mistakes, so nothing is shared with it.
 """
 
 from collections import Counter, OrderedDict
-from collections.abc import Mapping
+from collections.abc import Iterable
 from math import inf
 from typing import Literal, NamedTuple
 
@@ -36,6 +36,8 @@ class Waiting(NamedTuple):
     beside: Beside | None = None
     """What its prediction says beside its class."""
     tenant: str | None = None
+    again_at: int | None = None
+    """When its prediction was made again: it waits from then on, unless it was decided before."""
 
 
 class Parked(NamedTuple):
@@ -95,12 +97,16 @@ class ReferenceLedger:
     def next_due(self) -> Decision | None:
         """What time ends next: an example's waiting, or else a label's parking."""
         waiting = next(iter(self.waiting.values()), None)
-        if waiting is not None and self.now - waiting.at > self._longest_wait:
+        if waiting is not None and self.now - self._waits_since(waiting) > self._longest_wait:
             return self._give_up(waiting, "expired")
         parked = next(iter(self.parked.values()), None)
         if parked is not None and self.now - parked.at > self._longest_parked:
             return self._unmatched(parked)
         return None
+
+    def _waits_since(self, entry: Waiting) -> int:
+        again = entry.again_at
+        return entry.at if again is None or self.now <= again else again
 
     def next_surplus(self) -> Decision | None:
         """Evict the oldest example if more wait than may."""
@@ -179,8 +185,24 @@ class ReferenceLedger:
 
     def oldest_outcome(self) -> int | None:
         """The oldest `outcomes` offset that anything held here was written at."""
-        held: list[Mapping[str, Waiting | Parked | Remembered]] = [self.waiting, self.parked, self.remembered]
-        return min((next(iter(each.values())).outcome_offset for each in held if each), default=None)
+        held: list[Iterable[Waiting | Parked | Remembered]] = [
+            (
+                entry for entry in self.waiting.values() if entry.again_at is None
+            ),  # or else: since it was made again
+            self.parked.values(),
+            self.remembered.values(),
+        ]
+        firsts = (next(iter(each), None) for each in held)
+        return min((entry.outcome_offset for entry in firsts if entry is not None), default=None)
+
+    def oldest_prediction(self) -> int | None:
+        """The lowest offset of a prediction whose example waits. One made again may lie behind those of later examples."""
+        lowest: int | None = None
+        for entry in self.waiting.values():
+            lowest = entry.prediction_offset if lowest is None else min(lowest, entry.prediction_offset)
+            if entry.again_at is None:
+                break
+        return lowest
 
     def _give_up(self, entry: Waiting, outcome: Literal["expired", "evicted"]) -> Decision:
         self.resolve(entry.id, None)

@@ -235,7 +235,7 @@ class Walk:
         point, waiting = step.recovery_point, next(iter(self.ledger.waiting.values()), None)
         oldest = self.ledger.oldest_outcome()
         o = step.first_offset if oldest is None else min(step.first_offset, oldest)
-        p = self.examples.next_prediction() if waiting is None else waiting.prediction_offset
+        p = self.examples.next_prediction() if waiting is None else self.ledger.oldest_prediction()
         s = step.inputs.examples if waiting is None else waiting.source
         wrong = []
         if point.source != s:

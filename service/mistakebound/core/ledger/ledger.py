@@ -54,6 +54,8 @@ class Ledger:
         """By example: predictions that are there before their example is consumed; nearly always none."""
         self.published_end = 0
         """Beyond the last of these examples."""
+        self.missing = 0
+        """Predictions that `outcomes` counts and the rebuild did not find; nearly always none."""
         self._waiting: OrderedMap[Waiting] = OrderedMap(attrgetter("source"))
         self._parked: OrderedMap[Parked] = OrderedMap(attrgetter("offset"))
         self._remembered: OrderedMap[Remembered] = OrderedMap(attrgetter("order"))

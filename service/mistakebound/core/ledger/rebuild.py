@@ -15,6 +15,7 @@ from typing import NamedTuple
 from msgspec import UNSET
 
 from mistakebound.core.faults import BadLog
+from mistakebound.core.ledger.counted import Counted
 from mistakebound.core.ledger.disagreement import OtherPosition
 from mistakebound.core.ledger.entries import Parked, Published, Shared, Waiting
 from mistakebound.core.ledger.label_outcomes import OF_EXAMPLES, OF_LABELS
@@ -51,13 +52,18 @@ def rebuild(
     `predictions` and `outcomes` begin at the recovery point (or the checkpoint's end) and go to the high watermark;
     both are read once, `outcomes` first. `limits`: of every epoch how many ids it remembers; the newest is the present
     one. `made_in`: the epoch of a checkpoint's ledger. Raises OtherPosition where the newest whole outcomes end
-    elsewhere, and BadLog. Predictions beyond the position are kept in `ledger.published`.
+    elsewhere, and BadLog. Predictions beyond the position are kept in `ledger.published`; if some before it are not there,
+    `ledger.missing` says how many.
     """
     resolved = OffsetSet()
     parked = {entry.offset: entry for entry in ledger.parked.values()}
-    predictions_end = ledger.predictions_end
     epochs = _Epochs(ledger, limits, made_in)
-    decided = _apply_outcomes(outcomes, ledger, position, resolved, parked, epochs)
+    if made_in:
+        counted = Counted(ledger.examples_next, ledger.examples_next)
+    else:
+        counted = Counted(recovery_point.source, None if recovery_point.outcomes else 0)
+    decided = _apply_outcomes(outcomes, ledger, position, resolved, parked, epochs, counted)
+    counted.close()
     epochs.enter(present := max(limits))
     last = decided.last
     if last is not None:
@@ -72,53 +78,8 @@ def rebuild(
             "no outcomes record reaches to the group's offsets: `outcomes` was deleted, or made anew; restore "
             "it, or take another log.prefix and replay the inputs there"
         )
-    floor: Shared = -NEAR
-    outcomes_floor: Shared = recovery_point.outcomes
-    updates: Shared = 0
-    floor_at = 0
-    published: dict[int, Published] = {}
-    held = {entry.source: entry for entry in ledger.waiting.values() if entry.source not in resolved}
-    for record in predictions:
-        source = read_source(record)
-        predictions_end = record.offset + 1
-        if source >= recovery_point.source and source not in resolved:
-            message = read_prediction(record)
-            if source >= position.examples:
-                first = next(iter(published.values())).floor if published else record.offset
-                published[source] = Published(
-                    message.at,
-                    message.prediction,
-                    message.model.epoch,
-                    sum(message.model.updates),
-                    first,
-                    Beside.of(message),
-                )
-                continue
-            if record.offset - floor >= NEAR or abs(message.at - floor_at) >= NEAR_MS:
-                floor, floor_at = record.offset, message.at
-            folded = sum(message.model.updates)
-            if folded != updates:
-                updates = folded
-            held[source] = Waiting(
-                message.id,
-                source,
-                message.at,
-                message.prediction,
-                message.model.epoch,
-                bytes(message.features),
-                floor,
-                outcomes_floor,
-                updates,
-                Beside.of(message),
-                None if message.tenant is UNSET else message.tenant,
-            )
-    waiting = sorted(held.values(), key=lambda entry: entry.source)
-    held.clear()  # with a million examples it is as large as the ledger will be
-    ledger.restore(waiting, parked.values())
-    if published:  # they must be read again until their examples are counted
-        predictions_end = next(iter(published.values())).floor
-        ledger.published, ledger.published_end = published, max(published) + 1
-    ledger.predictions_end, ledger.outcomes_end = predictions_end, decided.end
+    _apply_predictions(predictions, ledger, position, recovery_point, resolved, counted, parked)
+    ledger.outcomes_end = decided.end
     ledger.examples_next, ledger.labels_next = position.examples, position.labels
     return ledger
 
@@ -158,6 +119,7 @@ def _apply_outcomes(
     resolved: OffsetSet,
     parked: dict[int, Parked],
     epochs: _Epochs,
+    counted: Counted,
 ) -> _Decided:
     """Apply whole partition steps. Parts without a last one are of a torn transaction, whose step was made again."""
     last: Outcomes | None = None
@@ -180,6 +142,7 @@ def _apply_outcomes(
                     _apply(decision, offset, ledger, resolved, parked)
             except BadLog as error:
                 raise BadLog(f"{its_record.location}: {error}; {_ONLY}") from None
+        counted.step(part, (its for _, its in parts))
         parts.clear()
         ledger.keep()
         last, location = part, record.location
@@ -221,6 +184,70 @@ def _apply(
     if effect.remembers:
         assert record_id is not None
         ledger.remember(record_id, label, offset)
+
+
+def _apply_predictions(
+    predictions: Iterable[Record],
+    ledger: Ledger,
+    position: Position,
+    recovery_point: RecoveryPoint,
+    resolved: OffsetSet,
+    counted: Counted,
+    parked: Mapping[int, Parked],
+) -> None:
+    """Hold what waits: examples that are predicted and not resolved, and these parked labels."""
+    held = {entry.source: entry for entry in ledger.waiting.values() if entry.source not in resolved}
+    newest = max(held, default=-1)
+    floors = (entry.predictions_floor for entry in held.values())
+    lowest: Shared = min(floors, default=recovery_point.predictions)
+    floor: Shared = -NEAR
+    outcomes_floor: Shared = recovery_point.outcomes
+    updates: Shared = 0
+    floor_at = found = 0
+    end = ledger.predictions_end
+    published: dict[int, Published] = {}
+    for record in predictions:
+        source = read_source(record)
+        end = record.offset + 1
+        if counted.first <= source < counted.end:
+            found += 1
+        if source < recovery_point.source or source in resolved:
+            continue
+        message = read_prediction(record)
+        folded = sum(message.model.updates)
+        if source >= position.examples:
+            first = next(iter(published.values())).floor if published else record.offset
+            epoch, beside = message.model.epoch, Beside.of(message)
+            published[source] = Published(message.at, message.prediction, epoch, folded, first, beside)
+            continue
+        if record.offset - floor >= NEAR or abs(message.at - floor_at) >= NEAR_MS:
+            floor, floor_at = record.offset, message.at
+        # One that was made again lies behind those of later examples, and these must be found by its floor, too.
+        its_floor = lowest if source < newest else floor
+        newest = max(newest, source)
+        if folded != updates:
+            updates = folded
+        held[source] = Waiting(
+            message.id,
+            source,
+            message.at,
+            message.prediction,
+            message.model.epoch,
+            bytes(message.features),
+            its_floor,
+            outcomes_floor,
+            updates,
+            Beside.of(message),
+            None if message.tenant is UNSET else message.tenant,
+        )
+    waiting = sorted(held.values(), key=lambda entry: entry.source)
+    held.clear()  # with a million examples it is as large as the ledger will be
+    ledger.restore(waiting, parked.values())
+    ledger.missing = counted.missing(found)
+    if published:  # they must be read again until their examples are counted
+        end = next(iter(published.values())).floor
+        ledger.published, ledger.published_end = published, max(published) + 1
+    ledger.predictions_end = end
 
 
 def _stands_at(examples: int, labels: int, position: Position) -> bool:

@@ -38,8 +38,8 @@ CORE: Sequence[Guard] = (
     Guard(
         "a rebuild lets examples below the recovery point wait",
         "core/ledger/rebuild.py",
-        "        if source >= recovery_point.source and source not in resolved:",
-        "        if source not in resolved:",
+        "        if source < recovery_point.source or source in resolved:",
+        "        if source in resolved:",
         "core/ledger/test_rebuild.py::test_predictions_below_the_recovery_points_source_are_of_examples_that_are_resolved",
     ),
     Guard(
@@ -52,9 +52,37 @@ CORE: Sequence[Guard] = (
     Guard(
         "a rebuilt entry's floor of predictions is one too high",
         "core/ledger/rebuild.py",
-        "                floor, floor_at = record.offset, message.at",
-        "                floor, floor_at = record.offset + 1, message.at",
+        "            floor, floor_at = record.offset, message.at",
+        "            floor, floor_at = record.offset + 1, message.at",
         "core/ledger/test_rebuild.py::test_a_rebuilt_ledger_names_a_recovery_point_that_finds_the_same_again",
+    ),
+    Guard(
+        "a prediction that was made again hides those before it",
+        "core/ledger/rebuild.py",
+        "        its_floor = lowest if source < newest else floor",
+        "        its_floor = floor",
+        "core/ledger/test_rebuild.py::test_a_prediction_that_was_made_again_hides_none_that_lies_before_it",
+    ),
+    Guard(
+        "a checkpoint's examples do not count as before a prediction that was made again",
+        "core/ledger/rebuild.py",
+        "    newest = max(held, default=-1)",
+        "    newest = -1",
+        "core/ledger/test_rebuild.py::test_a_prediction_that_was_made_again_hides_none_that_lies_before_it",
+    ),
+    Guard(
+        "predictions of the newest step are not missed",
+        "core/ledger/counted.py",
+        "            self.first, self._predictions = self._last_start, self._last",
+        "            pass",
+        "core/ledger/test_rebuild.py::test_predictions_that_are_counted_and_gone_are_missed",
+    ),
+    Guard(
+        "an example without a prediction counts as predicted",
+        "core/ledger/counted.py",
+        "                    self._last -= 1",
+        "                    pass",
+        "core/ledger/test_rebuild.py::test_predictions_that_are_counted_and_gone_are_missed",
     ),
     Guard(
         "a checkpoint's examples wait on though they are resolved",
