@@ -66,6 +66,9 @@ class MemoryLog:
     def high_watermark(self, topic: Topic, partition: int) -> int:
         return self.next[topic, partition]
 
+    def stable_ends(self, topic_partitions: Iterable[TopicPartition]) -> dict[TopicPartition, int]:
+        return {each: self.next[each] for each in topic_partitions}
+
     def max_record_bytes(self, topic: Topic) -> int:
         return self.largest
 

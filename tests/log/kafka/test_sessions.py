@@ -122,6 +122,22 @@ def test_what_is_paused_is_not_delivered_and_is_not_lost(joined: Joined) -> None
     assert joined.values() == []
 
 
+def test_kafka_python_delivers_again_what_it_had_fetched_when_it_was_paused() -> None:
+    """It sets that aside, and looks for it only while nothing is in line, not even a fetch that is exhausted."""
+    joined = kafka_python(Group())
+    joined.member.most = 1
+    joined.group.put("examples", 0, b"e0", b"e1")
+    joined.group.put("labels", 0, b"l0")
+    joined.placed(0)
+    assert joined.values() == [("examples", b"e0")]
+    joined.session.pause([EXAMPLES])
+    assert joined.values() == [("labels", b"l0")]
+
+    joined.session.resume([EXAMPLES])
+
+    assert joined.values() == [("examples", b"e1")]
+
+
 def test_an_assignment_brings_no_records_and_waits_for_seek(joined: Joined) -> None:
     """Also the next one: what was read of a partition that left, or came back, belongs to nobody."""
     joined.group.put("examples", 0, b"e0")

@@ -7,6 +7,7 @@
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from types import SimpleNamespace
 from typing import Any, ClassVar
 
@@ -263,11 +264,29 @@ class Message:
         return None
 
 
+@dataclass
+class Fetched:
+    """What kafka-python has fetched of a partition and not delivered yet; false once it is exhausted."""
+
+    at: At
+    records: list[Record]
+
+    def __bool__(self) -> bool:
+        return bool(self.records)
+
+
 class FakeKafkaConsumer(_Member):
-    """`kafka.KafkaConsumer`, whose polls deliver the core's records already."""
+    """`kafka.KafkaConsumer`, whose polls deliver the core's records already.
+
+    As in the library, one partition's fetch is in line for delivery, in `_fetcher._next_partition_records`. If it is
+    paused meanwhile the fetch is set aside, and that partition is not fetched until this is taken back.
+    """
 
     def __init__(self, group: Group) -> None:
         super().__init__(group)
+        self.most = 500
+        """Records, in one poll."""
+        self._aside: dict[At, Fetched] = {}
         self._listener: Any = None
         self._fetcher = SimpleNamespace(_next_partition_records=None, PartitionRecords=None)
         self._cluster = SimpleNamespace(
@@ -291,18 +310,48 @@ class FakeKafkaConsumer(_Member):
         assert self.assignment_due is not None
         assigned, self.assignment_due = self.assignment_due, None
         self.places, self.paused = dict.fromkeys(assigned, 0), set()
+        self._drop(*self._aside, *assigned)
         self._listener.on_partitions_assigned({BrokerPartition(*at) for at in assigned})
 
     def poll(self, timeout_ms: int) -> dict[Any, list[Record]]:
         if self.assignment_due is not None:
             self.hear()
             return {}
+        line, left = self._fetcher, self.most
         found: dict[Any, list[Record]] = {}
-        for at, record in self.take():
-            found.setdefault(BrokerPartition(*at), []).append(record)
+        if line._next_partition_records is None:
+            back = next((at for at in self._aside if at not in self.paused), None)
+            line._next_partition_records = None if back is None else self._aside.pop(back)
+        while left:
+            fetched: Fetched | None = line._next_partition_records
+            if not fetched:
+                at = next(filter(self._has_more, self.places), None)
+                if at is None:
+                    break
+                line._next_partition_records = Fetched(at, self.group.records[at][self.places[at] :])
+            elif fetched.at in self.paused:
+                self._aside[fetched.at], line._next_partition_records = fetched, None
+            else:
+                delivered, fetched.records = fetched.records[:left], fetched.records[left:]
+                found.setdefault(BrokerPartition(*fetched.at), []).extend(delivered)
+                self.places[fetched.at] += len(delivered)
+                left -= len(delivered)
         return found
 
+    def _has_more(self, at: At) -> bool:
+        fetched = at not in self.paused and at not in self._aside
+        return fetched and self.places[at] < len(self.group.records[at])
+
+    def _drop(self, *partitions: At) -> None:
+        """What was fetched of these, and not delivered yet."""
+        line = self._fetcher._next_partition_records
+        for at in partitions:
+            self._aside.pop(at, None)
+            if line is not None and line.at == at:
+                line.records = []
+
     def seek(self, at: Any, offset: int) -> None:
+        self._drop(tuple(at))
         self.places[tuple(at)] = offset
 
     def pause(self, at: Any) -> None:

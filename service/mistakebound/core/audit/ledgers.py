@@ -2,12 +2,12 @@
 
 from collections.abc import Mapping
 from operator import attrgetter
+from typing import Any
 
 from mistakebound.core.audit.counts import Counts
 from mistakebound.core.audit.findings import BROUGHT_BACK, Findings
 from mistakebound.core.audit.reference_ledger import ReferenceLedger, Waiting
 from mistakebound.core.checkpoint_content import LedgerSnapshot
-from mistakebound.core.ledger.entries import Waiting as Entry
 
 # What a snapshot's entries and the audit's own have in common.
 _WAITING = attrgetter("id", "source", "at", "predicted", "epoch", "features", "updates", "beside", "tenant")
@@ -56,7 +56,7 @@ class Ledgers:
                 findings.check("checkpoint ledgers", f"{name}, partition {partition}", empty, text)
 
 
-def _as_kept(entry: Waiting, kept: Entry | None) -> Waiting:
+def _as_kept(entry: Waiting, kept: Any) -> Waiting:
     """The entry as a checkpoint should have it. One from before its prediction was made again has what the first one said,
     which nobody knows any more."""
     if entry.again_at is None or kept is None:

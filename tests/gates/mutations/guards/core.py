@@ -242,4 +242,55 @@ CORE: Sequence[Guard] = (
         "    if b'\"format\":' in value:",
         "core/messages/test_schema.py::test_an_update_on_a_feature_named_format_is_no_epoch",
     ),
+    # A step that is made again.
+    Guard(
+        "an example of a torn step that waits already is taken for a first one",
+        "core/step/torn_step.py",
+        "        if record_id in ledger.waiting or record_id in ledger.remembered:",
+        "        if record_id in ledger.remembered:",
+        "core/step/test_torn_step.py::test_an_example_of_a_known_id_is_a_duplicate_though_its_prediction_is_published",
+    ),
+    Guard(
+        "an example of a torn step that is decided already is taken for a first one",
+        "core/step/torn_step.py",
+        "        if record_id in ledger.waiting or record_id in ledger.remembered:",
+        "        if record_id in ledger.waiting:",
+        "core/step/test_torn_step.py::test_an_example_of_a_known_id_is_a_duplicate_though_its_prediction_is_published",
+    ),
+    # What the audit takes for made again.
+    Guard(
+        "the audit takes two that were made again in any order",
+        "core/audit/made_again.py",
+        "                late = late or message.source < before.source",
+        "                pass",
+        "core/audit/test_made_again.py::test_records_out_of_their_order_are_found",
+    ),
+    Guard(
+        "the audit takes one that was made again behind a later one",
+        "core/audit/made_again.py",
+        "            late = message.at < self._newest_at",
+        "            late = False",
+        "core/audit/test_made_again.py::test_records_out_of_their_order_are_found",
+    ),
+    Guard(
+        "the audit takes one that was made again before an earlier one",
+        "core/audit/made_again.py",
+        "            late = message.at < self._again_at",
+        "            late = False",
+        "core/audit/test_made_again.py::test_records_out_of_their_order_are_found",
+    ),
+    Guard(
+        "the audit takes one without the mark for made again",
+        "core/audit/made_again.py",
+        '                if MARK in (record.value or b"") and (message := read_prediction(record)).again is True:',
+        "                if (message := read_prediction(record)) is not None:",
+        "core/audit/test_made_again.py::test_one_without_the_mark_is_out_of_its_order",
+    ),
+    Guard(
+        "the audit has what was made again late wait since it was counted",
+        "core/audit/reference_ledger.py",
+        "        return entry.at if again is None or self.now <= again else again",
+        "        return entry.at",
+        "worker/test_missing_predictions.py::test_whatever_is_predicted_again_passes_the_audit_and_so_does_what_follows",
+    ),
 )

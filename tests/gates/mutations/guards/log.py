@@ -57,6 +57,13 @@ LOG: Sequence[Guard] = (
         "log/kafka/test_sessions.py::test_a_new_generation_knows_of_no_pause",
     ),
     Guard(
+        "kafka-python: what was set aside for a pause is never taken back",
+        "log/kafka/kafka_python/session.py",
+        "            fetcher._next_partition_records = None",
+        "            pass",
+        "log/kafka/test_sessions.py::test_kafka_python_delivers_again_what_it_had_fetched_when_it_was_paused",
+    ),
+    Guard(
         "kafka-python: a step is checked against the generation that was polled",
         "log/kafka/kafka_python/session.py",
         "check_transaction(transaction, generation, self._assignments.count,",
