@@ -409,10 +409,10 @@ GUARDS: Mapping[str, Guard] = {
         "            pass\n        if stop",
         f"{TORN}::test_predictions_missing_for_long_are_made_again_as_what_became_of_their_examples_has_it",
     ),
-    "B12 a client that failed amid a bad network is thrown away": Guard(
-        "service/mistakebound/log/kafka/write.py",
-        "            if not sound:",
-        "            if not sound and not sender.sent_again():",
+    "B12 a transaction that a bad network interrupted is got over": Guard(
+        "service/mistakebound/worker/loop.py",
+        '                self._rebuild("failed", error)',
+        "                raise",
         "faults/test_network.py",
     ),
 }

@@ -27,6 +27,7 @@ from mistakebound.core.messages.schema import (
     read_source,
 )
 from mistakebound.core.records import OUTPUTS, Outgoing, Record, Transaction
+from mistakebound.core.step.schemas import Schemas
 from mistakebound.log.protocol import Log
 from mistakebound.settings import Settings
 from mistakebound.worker.missing_predictions import (
@@ -167,7 +168,7 @@ def test_an_id_that_another_example_has_meanwhile_is_not_predicted_again() -> No
     f.feed(f.example("a", 1), f.example("b", 1), f.label("b", 2))
     log: Any = with_examples(f, "a", "b", "c")
 
-    outputs = predict_again(log, f.model, f.ledger, 0, [Gap(2, 5, 3, frozenset())])
+    outputs = predict_again(log, f.model, f.ledger, 0, [Gap(2, 5, 3, frozenset())], Schemas())
 
     assert [read_prediction_of(each).id for each in outputs] == ["c"]
     assert [(entry.id, entry.source) for entry in f.ledger.waiting.values()] == [("a", 0), ("c", 4)]
@@ -181,7 +182,7 @@ def test_what_a_checkpoint_holds_is_predicted_again_and_waits_as_published() -> 
     f.feed(f.example("a", 1), f.example("b", 9))
     assert f.ledger.waiting["a"].at == 1
 
-    outputs = predict_again(log, f.model, f.ledger, 0, [Gap(0, 1, 1, frozenset())])
+    outputs = predict_again(log, f.model, f.ledger, 0, [Gap(0, 1, 1, frozenset())], Schemas())
 
     (again,) = map(read_prediction_of, outputs)
     assert (again.source, again.at, again.again) == (0, 9, True)
@@ -193,7 +194,7 @@ def test_where_nothing_can_be_predicted_again_nobody_is_kept_from_going_on() -> 
     f = Feeder()
     log: Any = with_examples(f)
     with capture_logs() as said:
-        assert make_good(log, f.model, f.ledger, 0, [Gap(0, 3, 3, frozenset())], told=False) == []
+        assert make_good(log, f.model, f.ledger, 0, [Gap(0, 3, 3, frozenset())], Schemas(), told=False) == []
     assert [(each["event"], each["predictions"], each["missing"]) for each in said] == [
         ("predicted_again", 0, 3)
     ]

@@ -49,6 +49,8 @@ class WorkerState:
     """Input deleted before it was read; the first records that the next step has to take."""
     repair: dict[int, list[Outgoing]] = field(default_factory=dict)
     """Predictions that must be written again before the work goes on."""
+    torn: dict[int, str] = field(default_factory=dict)
+    """Partitions whose positions were torn off their outcomes, which count; in what way."""
 
     def repairs(self) -> Transaction | None:
         """The transaction that writes them, with the positions that their ledgers stand at."""
@@ -156,6 +158,8 @@ def take_over(
         )
         if _is_doubtful(found, committed) and session.committed(owned) != committed:
             raise StaleGeneration("the positions moved while this worker took partitions over; poll again")
+        for p, reason in found.torn.items():
+            _log.warning("position_settled", partition=p, reason=reason)
         return found
     except (BadLog, Refused) as error:
         _refuse_other_inputs(log)
@@ -209,6 +213,7 @@ def _take_over(
     ledgers: dict[int, Ledger] = {}
     lost: list[Lost] = []
     repair: dict[int, list[Outgoing]] = {}
+    torn: dict[int, str] = {}
     for p in owned:
         if p not in positions:
             ledgers[p] = begin_ledger(log, settings, p, fold, from_outcomes=accepted.lost_offsets)
@@ -224,7 +229,7 @@ def _take_over(
             except OtherPosition as error:
                 positions[p] = settled(log, p, positions[p], error)
                 since = min(since, positions[p].examples)
-                _log.warning("position_settled", partition=p, reason=str(error))
+                torn[p] = str(error)
                 ledgers[p] = build(positions[p])
             if fold.model.reader.decodings:
                 ledgers[p].schemas, schemas.written[p] = written_schemas(log, p, fold.model.epoch)
@@ -247,7 +252,7 @@ def _take_over(
     limits = SizeLimits(**{topic.replace("-", "_"): log.max_record_bytes(topic) for topic in OUTPUTS})
     pointers = other_pointers(fold.epoch, settings)
     state = State(fold.model.settings, fold.model, ledgers, limits, pointers, schemas)
-    return WorkerState(state, fold, positions, lost, repair)
+    return WorkerState(state, fold, positions, lost, repair, torn)
 
 
 def _from_outcomes(log: Log, partition: int, committed: Position | None) -> Position | None:

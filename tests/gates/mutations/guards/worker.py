@@ -174,22 +174,22 @@ WORKER: Sequence[Guard] = (
     Guard(
         "an example whose id was decided meanwhile is predicted again",
         "worker/missing_predictions.py",
-        "                record_id in ledger.remembered if known is None else known.source != record.offset",
-        "                False if known is None else known.source != record.offset",
+        "                record_id in ledger.remembered if held is None else held.source != record.offset",
+        "                False if held is None else held.source != record.offset",
         "worker/test_missing_predictions.py::test_an_id_that_another_example_has_meanwhile_is_not_predicted_again",
     ),
     Guard(
         "an example whose id waits by another example is predicted again",
         "worker/missing_predictions.py",
-        "                record_id in ledger.remembered if known is None else known.source != record.offset",
-        "                record_id in ledger.remembered if known is None else False",
+        "                record_id in ledger.remembered if held is None else held.source != record.offset",
+        "                record_id in ledger.remembered if held is None else False",
         "worker/test_missing_predictions.py::test_an_id_that_another_example_has_meanwhile_is_not_predicted_again",
     ),
     Guard(
         "an example that a checkpoint holds is not predicted again",
         "worker/missing_predictions.py",
-        "                record_id in ledger.remembered if known is None else known.source != record.offset",
-        "                record_id in ledger.remembered if known is None else True",
+        "                record_id in ledger.remembered if held is None else held.source != record.offset",
+        "                record_id in ledger.remembered if held is None else True",
         "worker/test_missing_predictions.py::test_what_a_checkpoint_holds_is_predicted_again_and_waits_as_published",
     ),
     Guard(
