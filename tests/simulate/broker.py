@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from mistakebound.core.records import INPUTS, TOPICS, Outgoing, Position, Record, TopicPartition
-from tests.simulate.scheduler import Scheduler
+from tests.simulate.scheduler import Scheduler, Signal
 
 TRANSACTION_S = 10.0
 """After so long the broker aborts a worker's transaction."""
@@ -171,6 +171,8 @@ class Broker:
         """Who leads what, where there are several brokers (`leaders.py`)."""
         self.stalled_until_s = 0.0
         self.slow_markers_s = MARKER_S
+        self.arrived = Signal()
+        """Fires when there may be more to read."""
         self.disk_full_until_s = 0.0
         """Until then no batch is taken."""
         self.decided: set[tuple[int, Position]] = set()
@@ -244,6 +246,8 @@ class Broker:
         stamp = self._now_ms() if record.timestamp_ms is None else record.timestamp_ms
         written = Record(*at, log.end, stamp, record.key, record.value, record.headers)
         log.entries.append((written, span))
+        if span is None:
+            self._scheduler.fire(self.arrived)
 
     # --- transactions ----------------------------------------------------------------------------
 
@@ -369,6 +373,7 @@ class Broker:
             span.fate = "committed" if commit else "aborted"
         log.epochs[found.producer] = max(found.epoch, log.epochs.get(found.producer, 0))
         log.entries.append((None, None))
+        self._scheduler.fire(self.arrived)
 
     # --- the group -------------------------------------------------------------------------------
 

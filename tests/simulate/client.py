@@ -49,7 +49,7 @@ Answer = TypeVar("Answer")
 AGAIN_S = 0.1
 ASKED_S = 20.0
 POSITIONS_S = 45.0
-HEARTBEAT_S = 0.3
+HEARTBEAT_S = 1.0
 LOOK_S = 0.2
 METADATA_BYTES = 4_096
 STALE = (brokers.IllegalGeneration, brokers.UnknownMember, brokers.RebalanceInProgress)
@@ -122,6 +122,16 @@ def fetch(
     return records
 
 
+def await_more(
+    network: Network, nexts: Mapping[TopicPartition, int], wait_s: float, left_out: Collection[TopicPartition] = ()
+) -> bool:
+    """As a fetch request waits at the brokers; False where nothing has come."""
+    broker, asked = network.broker, [(at, start) for at, start in nexts.items() if at not in left_out]
+    return network.scheduler.wait(
+        broker.arrived, lambda: any(broker.log(at).stable > start for at, start in asked), wait_s
+    )
+
+
 def by_leader(network: Network, places: Iterable[TopicPartition]) -> list[list[TopicPartition]]:
     """What can be asked of one broker at a time."""
     if network.leaders.brokers == 1:
@@ -151,7 +161,8 @@ class SimulatedFetcher:
             )
             if records or scheduler.now_s >= end_s:
                 return records
-            scheduler.sleep(LOOK_S)
+            if not await_more(self._network, self._next, max(LOOK_S, end_s - scheduler.now_s)):
+                return []
 
     def position(self) -> int:
         (position,) = self._next.values()
@@ -303,6 +314,8 @@ class SimulatedSession:
         """Membership and assignment as the client has it, adopted by a poll or not."""
         self._heard: tuple[str, int, tuple[int, ...]] | None = None
         """The same, while it is not adopted."""
+        self.told: dict[int, Position | None] = {}
+        """The committed positions that it was told last."""
         self._ids: dict[str, str] = {**network.broker.ids}
         self._is_joining, self._joined = False, Signal()
         self._scheduler.spawn(self._behind_our_back, "client")
@@ -318,13 +331,15 @@ class SimulatedSession:
                     return Polled(self._count, self._owned, ())
                 return Polled(self._count, self._owned if self._count else (), ())
             records = self._fetch()
-            if records or self._scheduler.now_s >= end_s:
+            left_s = end_s - self._scheduler.now_s
+            if records or left_s <= 0 or not await_more(self._network, self._next, left_s, self._paused):
                 return Polled(self._count, self._owned, records)
-            self._scheduler.sleep(LOOK_S)
 
     def committed(self, partitions: Iterable[int]) -> dict[int, Position | None]:
         self._writer.settle()
-        return self._cluster.positions(sorted(partitions))
+        self.told = self._cluster.positions(sorted(partitions))
+        self._scheduler.come_by()
+        return self.told
 
     def seek(self, partition: int, examples: int, labels: int) -> None:
         if partition not in self._owned:
@@ -571,6 +586,11 @@ class SimulatedLog(KafkaLog):
     def following(self) -> int:
         """Clients that follow and were not closed."""
         return sum(1 for each in self._client.fetchers if each.follows)
+
+    @property
+    def told(self) -> Mapping[int, Position | None]:
+        """The committed positions that its last session was told last."""
+        return {} if self._client.last is None else self._client.last.told
 
     @property
     def is_member(self) -> bool:

@@ -7,7 +7,7 @@ from typing import Any
 
 import structlog
 
-from mistakebound.core.records import INPUTS, Outgoing
+from mistakebound.core.records import INPUTS, Outgoing, Topic
 from mistakebound.worker.process import DRAIN_S
 from mistakebound.worker.takeover import NOTHING, Accepted
 from tests.simulate.broker import MARKER_S, SESSION_S, Broker
@@ -21,6 +21,7 @@ from tests.simulate.stand_ins import BEGUN_S, installed
 from tests.simulate.store import Store
 from tests.simulate.strikes import CHAOS_S, FAULTS, Strike, planned
 from tests.simulate.striking import Striking
+from tests.simulate.trials import Trial
 from tests.simulate.world import world_of
 
 QUIET_S = 400.0
@@ -31,6 +32,7 @@ ONE_LEFT_S = 200.0
 """Within so much one of two workers in a slot has ended."""
 AGAIN_S = 1.0
 """After so long a supervisor starts a worker again."""
+MOST_PROBES = 3
 LOOK_S = 0.1
 """Between two looks at whether something was reached."""
 
@@ -75,11 +77,14 @@ class Simulation:
         chance = Random(f"{self.seed} faults")
         self.strikes = planned(chance, len(self.slots), self.faults)
         self.disaster = Disaster(self, chance)
+        self.trial = Trial(self)
         self.accepted = NOTHING
         """What the operator accepts by now."""
         self.striking = Striking(self)
-        self._sent = self.over = self.must_refuse = False
-        self._probes = 0
+        self._sent = self.quiet = self.over = self.must_refuse = False
+        self._probes: list[tuple[int, str]] = []
+        """Partitions and ids of the newest."""
+        self._probed = 0
 
     def run(self) -> None:
         """Raises Failure, or what a worker should never have ended with."""
@@ -96,7 +101,8 @@ class Simulation:
             self._end_doubles()
             self._label_probes()
             self.until(self.worked_off, QUIET_S, "the last labels are worked off")
-            self.until(self._is_level, LEVEL_S, "every worker is ready and has all updates")
+            self.until(self.is_level, LEVEL_S, "every worker is ready and has all updates")
+            self.trial.take_place()
             self.disaster.meets_the_running()
             self.stop_all()
             self._check()
@@ -120,26 +126,30 @@ class Simulation:
             count = chance.randrange(1, 20)
             self.broker.append(self.records[done : done + count])
             done += count
-            self.scheduler.sleep(chance.random() * self.world.pace_s)
+            self.scheduler.sleep(chance.random() * (0.1 if self.quiet else self.world.pace_s))
         self._sent = True
 
     def append_probes(self) -> None:
-        """An example in each partition, so that each has work."""
-        newest = self.records[-1].timestamp_ms if self.records else self._now_ms()
-        self._probes += 1
-        for p in range(self.broker.partitions):
-            record_id = f"probe-{self._probes}-{p}"
-            value = f'{{"id": "{record_id}", "features": {{"x0": 1.0}}}}'.encode()
-            self.broker.append([Outgoing("examples", p, record_id.encode(), value, (), newest)])
+        """A few examples in each partition, so that each has work."""
+        self._probed += 1
+        self._probes = [
+            (p, f"probe-{self._probed}-{p}-{number}")
+            for p in range(self.broker.partitions)
+            for number in range(self.scheduler.random.randrange(1, MOST_PROBES + 1))
+        ]
+        for p, record_id in self._probes:
+            self._append("examples", p, record_id, '"features": {"x0": 1.0}')
 
     def _label_probes(self) -> None:
         """Of the newest; some get none. What is applied was predicted in an earlier step."""
-        newest = self.records[-1].timestamp_ms if self.records else self._now_ms()
-        for p in range(self.broker.partitions):
+        for p, record_id in self._probes:
             if self.scheduler.random.random() < 0.7:
-                record_id = f"probe-{self._probes}-{p}"
-                value = f'{{"id": "{record_id}", "label": false}}'.encode()
-                self.broker.append([Outgoing("labels", p, record_id.encode(), value, (), newest)])
+                self._append("labels", p, record_id, '"label": false')
+
+    def _append(self, topic: Topic, p: int, record_id: str, content: str) -> None:
+        newest = self.records[-1].timestamp_ms if self.records else self._now_ms()
+        value = f'{{"id": "{record_id}", {content}}}'.encode()
+        self.broker.append([Outgoing(topic, p, record_id.encode(), value, (), newest)])
 
     # --- workers ---------------------------------------------------------------------------------
 
@@ -213,6 +223,7 @@ class Simulation:
             if self.only is None or number in self.only:
                 self.scheduler.sleep(strike.at_s - self.scheduler.now_s)
                 self._strike(number, strike)
+        self.quiet = True
         self.striking.calm_down()
         self.network.weather = Weather()
         self.broker.slow_markers_s, self.store.fails = MARKER_S, 0.0
@@ -284,7 +295,7 @@ class Simulation:
             for p in range(self.broker.partitions)
         )
 
-    def _is_level(self) -> bool:
+    def is_level(self) -> bool:
         known = updates_of(self.broker)
         return all(
             (run := slot.run) is not None

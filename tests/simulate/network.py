@@ -12,6 +12,8 @@ Answer = TypeVar("Answer")
 REQUEST_S = 5.0
 LATE_S = 8.0
 """At most so much later than a lost connection does a request of it arrive."""
+LATE_REQUESTS = 6
+"""Or right before one of so many later requests of the same process to the same coordinator: amid its next transaction."""
 
 
 class ConnectionEnded(BrokerError):
@@ -40,8 +42,8 @@ class Network:
         self.scheduler, self.broker = scheduler, broker
         self.leaders = broker.leads = Leaders(scheduler, brokers)
         self.weather = Weather()
-        self.late = 0
-        """Requests that arrived after their connection had ended."""
+        self._late: dict[tuple[str, Place], list[tuple[int, Callable[[], None]]]] = {}
+        """By process and coordinator: requests whose connection has ended, and how many others come first."""
 
     def ask(self, call: Callable[[], Answer], *places: Place) -> Answer:
         """The answer of the broker that leads these places, as far as is known. Raises what it answers, ConnectionEnded,
@@ -57,6 +59,7 @@ class Network:
         scheduler.check()
         answered, answers = Signal(), list[Any]()
         fate, waits = "whole", True
+        key = (scheduler.task.process.name, places[0]) if places and isinstance(places[0], str) else None
         if chance.random() < self.weather.ends:
             fate = chance.choice(("lost", "unanswered", "late"))
 
@@ -80,6 +83,7 @@ class Network:
                 return
             if not waits and was_silent and chance.random() < 0.5:
                 return  # who gave it up closed the connection, and it was still on its way
+            self._bring_late(key)
             try:
                 self.leaders.check(asked, places)
                 answer: Any = call()
@@ -88,9 +92,10 @@ class Network:
             if fate == "whole":
                 scheduler.after(self._delay_s(), lambda: give(answer))
 
-        if fate == "late":
+        if fate == "late" and key is not None and chance.random() < 0.5:
+            self._late.setdefault(key, []).append((chance.randrange(LATE_REQUESTS), arrive))
+        elif fate == "late":
             scheduler.after(chance.random() ** 2 * LATE_S, arrive)
-            self.late += 1
         elif fate != "lost":
             scheduler.after(self._delay_s(), arrive)
         if fate != "whole":
@@ -102,6 +107,16 @@ class Network:
             raise answers[0]
         found: Answer = answers[0]
         return found
+
+    def _bring_late(self, key: tuple[str, Place] | None) -> None:
+        """Another request is about to arrive: those whose turn it is come first."""
+        waiting = self._late.pop(key, ()) if key is not None else ()
+        for others, arrive in waiting:
+            if others > 0:
+                self._late.setdefault(key, []).append((others - 1, arrive))
+        for others, arrive in waiting:
+            if others == 0:
+                arrive()
 
     def _delay_s(self) -> float:
         return self.weather.delay_s * (0.5 + self.scheduler.random.random() ** 4 * 10)

@@ -10,11 +10,11 @@ from mistakebound.core.faults import BadLog
 from mistakebound.log.protocol import Fenced, Refused, TransactionFailed, Unreachable
 from mistakebound.settings import Settings
 from mistakebound.worker.checkpoints.schedule import CheckpointSchedule
-from mistakebound.worker.events import Event, StepCommitted, show_all
+from mistakebound.worker.events import Assigned, Event, StepCommitted, show_all
 from mistakebound.worker.health import HealthLimits, Heartbeat
 from mistakebound.worker.loop import Worker
 from mistakebound.worker.rebuilds import GaveUp
-from mistakebound.worker.takeover import Accepted
+from mistakebound.worker.takeover import NOTHING, Accepted
 from tests.simulate.broker import Broker
 from tests.simulate.checks import Failure
 from tests.simulate.client import Client, SimulatedLog
@@ -81,13 +81,21 @@ class Run:
         self._check_left_over(log)
 
     def _look(self, broker: Broker, event: Event) -> None:
-        """No observer is shown a step before its transaction is committed."""
+        """No observer is shown a step before its transaction is committed, nor a takeover that took a step for torn."""
+        if not isinstance(event, StepCommitted | Assigned):
+            return
+        assert self.worker is not None
+        held = self.worker.held
+        assert held is not None
         if isinstance(event, StepCommitted):
-            assert self.worker is not None
-            assert self.worker.held is not None
             for p in event.totals:
-                if (p, self.worker.held.positions[p]) not in broker.decided:
+                if (p, held.positions[p]) not in broker.decided:
                     raise Failure(f"{self.slot} shows a step of partition {p} that is not committed")
+        elif self.accepted == NOTHING:  # then no step is torn, here
+            assert self.log is not None
+            for p in event.totals:
+                if held.positions.get(p) != self.log.told[p] or held.state.ledgers[p].published:
+                    raise Failure(f"{self.slot} takes a step of partition {p} for torn, and it is not")
 
     def _check_left_over(self, log: SimulatedLog) -> None:
         """Nothing of its following is left when a worker has ended."""

@@ -2,7 +2,7 @@
 
 import heapq
 import itertools
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from random import Random
 from typing import Any
@@ -11,6 +11,8 @@ from greenlet import getcurrent, greenlet
 
 BUSY_S = 0.000_2
 """At most so much virtual time passes while a task works between two waits."""
+LOOK_S = 0.1
+"""After so much without a turn the caller looks whether something was reached."""
 MOST_TURNS = 3_000_000
 """Of all tasks together; who needs more waits for nothing, again and again."""
 
@@ -32,6 +34,8 @@ class Process:
     paused: bool = False
     clock_is_off_s: float = 0.0
     """How far its wall clock is from the true time."""
+    halt: Callable[[], None] | None = None
+    """Pauses it, where it is to stand still at the next point that asks for it."""
     tasks: set["Task"] = field(default_factory=set)
 
 
@@ -144,6 +148,13 @@ class Scheduler:
         self._hub.switch()
         self.check()
 
+    def come_by(self) -> None:
+        """A point at which the process may be made to stand still."""
+        halt, self.task.process.halt = self.task.process.halt, None
+        if halt is not None:
+            halt()
+            self.give_way()
+
     def wait(self, signal: Signal, met: Callable[[], Any], timeout_s: float | None = None) -> bool:
         """Wait until `met()` after the signal fired; False when the time is over before."""
         self.check()
@@ -179,21 +190,29 @@ class Scheduler:
         assert self._current is None, "called by a task"
         deadline_s = self.now_s + limit_s
         while not until():
+            able = self._able(deadline_s)
+            if not able:
+                continue
+            self.turns += 1
+            if self.turns > MOST_TURNS:
+                raise Stuck(f"busy for {MOST_TURNS} turns, and no end")
+            self._go_on(self._ready.pop(able[int(self.random.random() * len(able))]))
+            self.now_s += self.random.random() * BUSY_S
+
+    def _able(self, deadline_s: float) -> Sequence[int]:
+        """Places in `_ready` of tasks that can go on, as soon as there is one; none where there is not for a while."""
+        timers, ready, until_s = self._timers, self._ready, self.now_s + LOOK_S
+        while self.now_s < until_s:
             if self.now_s > deadline_s:
-                raise Stuck(f"not done after {limit_s:g} s")
-            while self._timers and self._timers[0][0] <= self.now_s:
-                heapq.heappop(self._timers)[2]()
-            able = [index for index, task in enumerate(self._ready) if not task.process.paused]
-            if able:
-                self.turns += 1
-                if self.turns > MOST_TURNS:
-                    raise Stuck(f"busy for {MOST_TURNS} turns, and no end")
-                self._go_on(self._ready.pop(self.random.choice(able)))
-                self.now_s += self.random.random() * BUSY_S
-            elif self._timers:
-                self.now_s = max(self.now_s, self._timers[0][0])
-            else:
+                raise Stuck(f"not done at {deadline_s:.0f} s")
+            while timers and timers[0][0] <= self.now_s:
+                heapq.heappop(timers)[2]()
+            if ready and (able := [index for index, task in enumerate(ready) if not task.process.paused]):
+                return able
+            if not timers:
                 raise Stuck("no task can go on")
+            self.now_s = timers[0][0]
+        return ()
 
     def _go_on(self, task: Task) -> None:
         self._current = task

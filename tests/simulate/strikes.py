@@ -6,10 +6,10 @@ from typing import NamedTuple
 
 CHAOS_S = 60.0
 FAULTS = (
-    "kill", "stop", "pause", "double", "broker away", "leader away", "leaders move", "broker stalls", "silence", "bad line", "evict", "clock",
+    "kill", "stop", "pause", "overtaken", "double", "broker away", "leader away", "leaders move", "broker stalls", "silence", "bad line", "evict", "clock",
     "torn checkpoint", "retention", "stranger", "disk full", "offsets lost",
 )  # fmt: skip
-"""A worker is killed, told to stop, paused, or started a second time in its slot; brokers are away or answer nobody, one of several is, or others lead;
+"""A worker is killed, told to stop, paused, paused amid a takeover until others have gone on, or started a second time in its slot; brokers are away or answer nobody, one of several is, or others lead;
 nothing arrives, or connections end all the time; the group throws a member out; a wall clock jumps; a checkpoint is cut off; old records are deleted as
 far as nobody needs them; somebody else's transaction stays open; no batch is taken; the group's positions are deleted."""
 OF_NETWORK = (

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 from mistakebound.core.messages.schema import read_recovery_point
 from mistakebound.core.records import OUTPUTS
+from tests.simulate.broker import SESSION_S
 from tests.simulate.checks import Failure
 from tests.simulate.run import Run
 from tests.simulate.strikes import OF_LOG, OF_NETWORK, Strike
@@ -15,6 +16,8 @@ if TYPE_CHECKING:
 AWAY_NOTICED_S = 45.0
 """A worker whose log has been away for so long says that it is not ready."""
 EVERY_S = 1.0
+OVERTAKEN_S = SESSION_S + 2.0
+"""Who stands still for so long has lost its partitions, and others have gone on."""
 BAD_LINE = 0.3
 """Share of requests whose connection ends."""
 
@@ -52,6 +55,9 @@ class Striking:
                 self._run.ask_to_stop(run)
             case "pause" if run.at_work:
                 self._pause(run, strike.lasts_s)
+            case "overtaken" if run.at_work:
+                run.process.halt = lambda: self._pause(run, OVERTAKEN_S + strike.lasts_s)
+                self._run.broker.evict(f"{self._run.settings.group}-{slot.name}")
             case "double" if run.at_work and run.stopped_s is None and not slot.doubles:
                 self._pause(run, strike.lasts_s)
                 slot.doubles.append(run)

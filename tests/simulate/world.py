@@ -57,7 +57,7 @@ def world_of(seed: int, workers: int | None, client: Client | None) -> World:
         settings=settings,
         client=client or drawn,
         records=_records(chance, partitions, most_bytes),
-        pace_s=chance.choice((0.0, 0.1, 0.5)),
+        pace_s=chance.choice((0.0, 0.1, 0.5, 4.0, 10.0)),
         weather=Weather(
             delay_s=chance.choice((0.000_5, 0.005, 0.05)), ends=chance.choice((0.0, 0.0, 0.01, 0.05))
         ),
