@@ -52,6 +52,8 @@ POSITIONS_S = 45.0
 HEARTBEAT_S = 1.0
 LOOK_S = 0.2
 METADATA_BYTES = 4_096
+POSITIONS_TOLD, OUTPUTS_SENT = "positions told", "outputs sent"
+"""Points at which faults may wait for a worker: amid a takeover, and amid a transaction."""
 STALE = (brokers.IllegalGeneration, brokers.UnknownMember, brokers.RebalanceInProgress)
 
 
@@ -123,7 +125,10 @@ def fetch(
 
 
 def await_more(
-    network: Network, nexts: Mapping[TopicPartition, int], wait_s: float, left_out: Collection[TopicPartition] = ()
+    network: Network,
+    nexts: Mapping[TopicPartition, int],
+    wait_s: float,
+    left_out: Collection[TopicPartition] = (),
 ) -> bool:
     """As a fetch request waits at the brokers; False where nothing has come."""
     broker, asked = network.broker, [(at, start) for at, start in nexts.items() if at not in left_out]
@@ -241,6 +246,7 @@ class SimulatedSender:
     def send_positions(self, positions: Mapping[int, Position], member: Any, timeout_s: float) -> None:
         broker, producer, epoch, copied = self._network.broker, self._producer, self._epoch, dict(positions)
         self._ask(lambda: broker.add_group(producer, epoch), timeout_s, self._id)
+        self._network.scheduler.come_by(OUTPUTS_SENT)
         fencing = member if self._client.fences else None
         self._ask(lambda: broker.offsets(producer, epoch, fencing, copied), timeout_s, GROUP)
 
@@ -338,7 +344,7 @@ class SimulatedSession:
     def committed(self, partitions: Iterable[int]) -> dict[int, Position | None]:
         self._writer.settle()
         self.told = self._cluster.positions(sorted(partitions))
-        self._scheduler.come_by()
+        self._scheduler.come_by(POSITIONS_TOLD)
         return self.told
 
     def seek(self, partition: int, examples: int, labels: int) -> None:

@@ -32,7 +32,7 @@ ONE_LEFT_S = 200.0
 """Within so much one of two workers in a slot has ended."""
 AGAIN_S = 1.0
 """After so long a supervisor starts a worker again."""
-MOST_PROBES = 3
+MOST_PROBES = 5
 LOOK_S = 0.1
 """Between two looks at whether something was reached."""
 

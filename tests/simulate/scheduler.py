@@ -34,8 +34,8 @@ class Process:
     paused: bool = False
     clock_is_off_s: float = 0.0
     """How far its wall clock is from the true time."""
-    halt: Callable[[], None] | None = None
-    """Pauses it, where it is to stand still at the next point that asks for it."""
+    awaited: dict[str, Callable[[], None]] = field(default_factory=dict)
+    """What happens to it when it next comes by a point of this name; it may be paused there."""
     tasks: set["Task"] = field(default_factory=set)
 
 
@@ -148,11 +148,11 @@ class Scheduler:
         self._hub.switch()
         self.check()
 
-    def come_by(self) -> None:
-        """A point at which the process may be made to stand still."""
-        halt, self.task.process.halt = self.task.process.halt, None
-        if halt is not None:
-            halt()
+    def come_by(self, point: str) -> None:
+        """The process is at a point at which a fault may wait for it."""
+        happens = self.task.process.awaited.pop(point, None)
+        if happens is not None:
+            happens()
             self.give_way()
 
     def wait(self, signal: Signal, met: Callable[[], Any], timeout_s: float | None = None) -> bool:

@@ -7,6 +7,7 @@ from mistakebound.core.messages.schema import read_recovery_point
 from mistakebound.core.records import OUTPUTS
 from tests.simulate.broker import SESSION_S
 from tests.simulate.checks import Failure
+from tests.simulate.client import OUTPUTS_SENT, POSITIONS_TOLD
 from tests.simulate.run import Run
 from tests.simulate.strikes import OF_LOG, OF_NETWORK, Strike
 
@@ -18,6 +19,8 @@ AWAY_NOTICED_S = 45.0
 EVERY_S = 1.0
 OVERTAKEN_S = SESSION_S + 2.0
 """Who stands still for so long has lost its partitions, and others have gone on."""
+AMID = 0.5
+"""Share of evictions that wait for a transaction, which then cannot be committed."""
 BAD_LINE = 0.3
 """Share of requests whose connection ends."""
 
@@ -56,14 +59,16 @@ class Striking:
             case "pause" if run.at_work:
                 self._pause(run, strike.lasts_s)
             case "overtaken" if run.at_work:
-                run.process.halt = lambda: self._pause(run, OVERTAKEN_S + strike.lasts_s)
-                self._run.broker.evict(f"{self._run.settings.group}-{slot.name}")
+                run.process.awaited[POSITIONS_TOLD] = lambda: self._pause(run, OVERTAKEN_S + strike.lasts_s)
+                self._evict(slot)
             case "double" if run.at_work and run.stopped_s is None and not slot.doubles:
                 self._pause(run, strike.lasts_s)
                 slot.doubles.append(run)
                 self._run.start(slot)
+            case "evict" if strike.part < AMID:
+                run.process.awaited[OUTPUTS_SENT] = lambda: self._evict(slot)
             case "evict":
-                self._run.broker.evict(f"{self._run.settings.group}-{slot.name}")
+                self._evict(slot)
             case "clock":
                 run.process.clock_is_off_s = 7_200 * (strike.part - 0.5)
 
@@ -136,6 +141,9 @@ class Striking:
                         f"{run.process.name} is ready, and its log away for {now_s - since_s:.0f} s"
                     )
         self._run.scheduler.after(EVERY_S, self.look_on)
+
+    def _evict(self, slot: "Slot") -> None:
+        self._run.broker.evict(f"{self._run.settings.group}-{slot.name}")
 
     def _pause(self, run: Run, seconds: float) -> None:
         run.process.paused = True

@@ -4,6 +4,7 @@ from collections.abc import Collection
 
 import pytest
 
+from tests.simulate import __main__ as command
 from tests.simulate.fleet import Simulation
 from tests.simulate.seeds import Asked, failed, tried
 
@@ -43,6 +44,15 @@ def test_a_seed_repeats_its_run() -> None:
     assert first.scheduler.told == second.scheduler.told
     assert first.broker.logs == second.broker.logs
     assert first.scheduler.now_s == second.scheduler.now_s
+
+
+def test_many_seeds_go_on_in_new_processes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """More than the processes take before they end: each seed has its answer, in the order of the seeds."""
+    monkeypatch.setattr(command, "PER_PROCESS", 2)
+
+    found = list(command.stories(str, range(3, 14), processes=2))
+
+    assert found == [str(seed) for seed in range(3, 14)]
 
 
 @pytest.mark.parametrize("trap", TRAPPED)
