@@ -10,6 +10,8 @@ from tests.simulate.scheduler import Scheduler, Signal
 
 Answer = TypeVar("Answer")
 REQUEST_S = 5.0
+WORSE = 0.5
+"""Share of a process's requests whose connection ends while its own line is bad."""
 LATE_S = 8.0
 """At most so much later than a lost connection does a request of it arrive."""
 LATE_REQUESTS = 6
@@ -42,6 +44,8 @@ class Network:
         self.scheduler, self.broker = scheduler, broker
         self.leaders = broker.leads = Leaders(scheduler, brokers)
         self.weather = Weather()
+        self.worse_until_s: dict[str, float] = {}
+        """By process: until when most of its connections end."""
         self._late: dict[tuple[str, Place], list[tuple[int, Callable[[], None]]]] = {}
         """By process and coordinator: requests whose connection has ended, and how many others come first."""
 
@@ -60,7 +64,8 @@ class Network:
         answered, answers = Signal(), list[Any]()
         fate, waits = "whole", True
         key = (scheduler.task.process.name, places[0]) if places and isinstance(places[0], str) else None
-        if chance.random() < self.weather.ends:
+        own_s = self.worse_until_s.get(scheduler.task.process.name, 0.0)
+        if chance.random() < (WORSE if scheduler.now_s < own_s else self.weather.ends):
             fate = chance.choice(("lost", "unanswered", "late"))
 
         def give(answer: Any) -> None:

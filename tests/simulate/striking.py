@@ -21,6 +21,7 @@ OVERTAKEN_S = SESSION_S + 2.0
 """Who stands still for so long has lost its partitions, and others have gone on."""
 AMID = 0.5
 """Share of evictions that wait for a transaction, which then cannot be committed."""
+ITS_LINE_S = 0.5
 BAD_LINE = 0.3
 """Share of requests whose connection ends."""
 
@@ -60,15 +61,15 @@ class Striking:
                 self._pause(run, strike.lasts_s)
             case "overtaken" if run.at_work:
                 run.process.awaited[POSITIONS_TOLD] = lambda: self._pause(run, OVERTAKEN_S + strike.lasts_s)
-                self._evict(slot)
+                self._evict(slot, run)
             case "double" if run.at_work and run.stopped_s is None and not slot.doubles:
                 self._pause(run, strike.lasts_s)
                 slot.doubles.append(run)
                 self._run.start(slot)
             case "evict" if strike.part < AMID:
-                run.process.awaited[OUTPUTS_SENT] = lambda: self._evict(slot)
+                run.process.awaited[OUTPUTS_SENT] = lambda: self._evict(slot, run)
             case "evict":
-                self._evict(slot)
+                self._evict(slot, run)
             case "clock":
                 run.process.clock_is_off_s = 7_200 * (strike.part - 0.5)
 
@@ -142,7 +143,12 @@ class Striking:
                     )
         self._run.scheduler.after(EVERY_S, self.look_on)
 
-    def _evict(self, slot: "Slot") -> None:
+    def _evict(self, slot: "Slot", run: Run) -> None:
+        """At times what it does next, as an abort, is on a bad line as well."""
+        scheduler = self._run.scheduler
+        if scheduler.random.random() < AMID:
+            self._run.network.worse_until_s[run.process.name] = scheduler.now_s + ITS_LINE_S
+            self._rough_until_s = max(self._rough_until_s, scheduler.now_s + ITS_LINE_S)
         self._run.broker.evict(f"{self._run.settings.group}-{slot.name}")
 
     def _pause(self, run: Run, seconds: float) -> None:
