@@ -47,7 +47,7 @@ class Disaster:
 
     def __init__(self, run: "Simulation", chance: Random) -> None:
         self._run, self._chance = run, chance
-        name = chance.choice((*RUNNING, *STARTING))
+        name = chance.choice((*RUNNING, *STARTING, *OFTEN))
         self.name = name if chance.random() < SHARE else ""
         self.partition = chance.randrange(run.world.partitions)
 
@@ -171,6 +171,8 @@ RUNNING = {
     "another partition": Kind(Disaster.add_partition, "partition"),
     "an input made anew meanwhile": Kind(Disaster.make_anew, "made anew"),
 }
+OFTEN = ("a prediction gone", "a prediction gone")
+"""Much must come together before it matters what is made again: others of its step, and their labels."""
 STARTING = {
     "updates made anew": Kind(Disaster.empty_updates, "`updates` holds nothing"),
     "an epoch of tomorrow": Kind(Disaster.begin_tomorrow, "format"),

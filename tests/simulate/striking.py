@@ -60,8 +60,11 @@ class Striking:
             case "pause" if run.at_work:
                 self._pause(run, strike.lasts_s)
             case "overtaken" if run.at_work:
-                run.process.awaited[POSITIONS_TOLD] = lambda: self._pause(run, OVERTAKEN_S + strike.lasts_s)
-                self._evict(slot, run)
+                if strike.part < AMID:
+                    self.overtake(slot, OVERTAKEN_S + strike.lasts_s)
+                else:  # what it holds is still right, unless others come in between
+                    self._await_takeover(run, OVERTAKEN_S + strike.lasts_s)
+                    self._evict(slot, run)
             case "double" if run.at_work and run.stopped_s is None and not slot.doubles:
                 self._pause(run, strike.lasts_s)
                 slot.doubles.append(run)
@@ -142,6 +145,16 @@ class Striking:
                         f"{run.process.name} is ready, and its log away for {now_s - since_s:.0f} s"
                     )
         self._run.scheduler.after(EVERY_S, self.look_on)
+
+    def overtake(self, slot: "Slot", seconds: float) -> None:
+        """Start it anew, and let it stand still amid its first takeover."""
+        assert slot.run is not None
+        self._run.end(slot.run)
+        self._run.start(slot)
+        self._await_takeover(slot.run, seconds)
+
+    def _await_takeover(self, run: Run, seconds: float) -> None:
+        run.process.awaited[POSITIONS_TOLD] = lambda: self._pause(run, seconds)
 
     def _evict(self, slot: "Slot", run: Run) -> None:
         """At times what it does next, as an abort, is on a bad line as well."""

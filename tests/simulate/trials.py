@@ -9,19 +9,21 @@ from typing import TYPE_CHECKING, Final
 
 from mistakebound.core.records import Topic
 from mistakebound.worker.interruptible import WAIT_S
+from tests.simulate.broker import SESSION_S
 from tests.simulate.checks import Failure
 from tests.simulate.striking import AWAY_NOTICED_S
 
 if TYPE_CHECKING:
     from tests.simulate.fleet import Simulation
 
-SHARE = 0.15
+SHARE = 0.2
 """Of all seeds have one."""
 RESTORED_S = 400.0
 AWAY_S = AWAY_NOTICED_S + 10
 STARTED_S = WAIT_S + 20
 """A worker that starts has read what it needs after so long, or has given up."""
 OPEN_S = STARTED_S + 10
+FED_EVERY_S = 3.0
 READ: tuple[Topic, ...] = ("updates", "predictions", "outcomes")
 """Outputs that a takeover reads."""
 
@@ -62,6 +64,21 @@ class Trial:
         self._pass(OPEN_S, self._starts_in_time)
         end()
 
+    def overtaken(self) -> None:
+        """One starts anew and stands still once it has been told the positions, until others have gone on."""
+        run = self._run
+        fed_s = run.scheduler.now_s
+        run.striking.overtake(self._chance.choice(run.slots), 2 * SESSION_S)
+
+        def feed() -> None:
+            nonlocal fed_s
+            if run.scheduler.now_s >= fed_s:
+                run.append_probes()
+                fed_s += FED_EVERY_S
+
+        self._pass(3 * SESSION_S, feed)
+        run.until(run.worked_off, RESTORED_S, "everything is worked off after a takeover that was overtaken")
+
     def _starts_in_time(self) -> None:
         for run in self._run.runs():
             starts = run.worker is not None and not run.worker._started
@@ -81,4 +98,5 @@ class Trial:
 TRIALS: Final[Mapping[str, Callable[[Trial], None]]] = {
     "an outage": Trial.outage,
     "an open transaction": Trial.open_transaction,
+    "a takeover overtaken": Trial.overtaken,
 }
