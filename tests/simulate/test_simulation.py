@@ -62,7 +62,7 @@ def test_many_seeds_go_on_in_new_processes(monkeypatch: pytest.MonkeyPatch) -> N
     """More than the processes take before they end: each seed has its answer, in the order of the seeds."""
     monkeypatch.setattr(command, "PER_PROCESS", 2)
 
-    found = list(command.stories(str, range(3, 14), processes=2))
+    found = list(command.in_turn(str, range(3, 14), processes=2))
 
     assert found == [str(seed) for seed in range(3, 14)]
 
