@@ -173,7 +173,7 @@ class RegistrySettings(Section):
 
 
 class LearnerSettings(Section):
-    kind: str = Field("averaged-perceptron", description="the learner")
+    kind: str = Field("perceptron", description="the learner")
     learning_rate: float = Field(1.0, gt=0, description="perceptrons: r, in w = r theta")
     eta: float = Field(0.1, gt=0, description="Winnow kinds: the exponent's rate")
     initial_weight: float = Field(

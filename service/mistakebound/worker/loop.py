@@ -189,6 +189,7 @@ class Worker:
             "assigned",
             partitions=list(partitions),
             epoch=state.model.epoch,
+            learner=state.model.settings.learner.kind,
             updates=state.model.updates,
             waiting=sum(len(ledger.waiting) for ledger in state.ledgers.values()),
             seconds=round(time.monotonic() - began, 3),

@@ -201,6 +201,7 @@ def _take_over(
         fold = held.fold
     else:
         held, fold = None, fold_updates(log, settings, checkpoint)
+        _tell_kept_learner(fold, settings)
     assert fold.epoch is not None
     refuse_other_topics(log, fold.epoch)
     if accepted.lost_offsets:
@@ -253,6 +254,15 @@ def _take_over(
     pointers = other_pointers(fold.epoch, settings)
     state = State(fold.model.settings, fold.model, ledgers, limits, pointers, schemas)
     return WorkerState(state, fold, positions, lost, repair, torn)
+
+
+def _tell_kept_learner(fold: Fold, settings: Settings) -> None:
+    kind, default = fold.model.settings.learner.kind, settings.learner.kind
+    if kind != default:
+        remedy = (
+            "set learner.kind to say which; `mistakebound reset` shows what an epoch with the default changes"
+        )
+        _log.info("learner_kept", learner=kind, default=default, epoch=fold.model.epoch, remedy=remedy)
 
 
 def _from_outcomes(log: Log, partition: int, committed: Position | None) -> Position | None:

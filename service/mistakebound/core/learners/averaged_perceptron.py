@@ -1,4 +1,4 @@
-"""The averaged perceptron (Freund & Schapire 1999; lecture 6, "Averaged perceptron"). The default.
+"""The averaged perceptron (Freund & Schapire 1999; lecture 6, "Averaged perceptron").
 
 It updates exactly as the perceptron does, and predicts with the sum a of the weights it had after
 each labelled example (a <- a + w in the notes; dividing by their number would change no sign). With

@@ -3,7 +3,10 @@
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
-from mistakebound.settings import Settings
+from mistakebound.settings import LearnerSettings, Settings
+
+OLDER_KIND = "averaged-perceptron"
+"""The default of `learner.kind` in earlier versions."""
 
 
 class Change(NamedTuple):
@@ -28,17 +31,32 @@ def changes(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[Change]
 def going_on(settings: Settings, epoch: Mapping[str, Any]) -> Settings:
     """`settings` to go on with in an epoch of these; the same object where they are to stay as they are.
 
-    An epoch of Winnow that was begun before its threshold had a default holds none, and that is 0. It goes on so,
-    unless another threshold was asked for.
+    Two defaults have changed since epochs began with them, which go on as they began unless something else was asked for:
+
+    1. The learner was the averaged perceptron. An epoch of it goes on where no learner is named.
+    2. Winnow's threshold was 0, of which its epoch holds nothing.
     """
-    learner, held = settings.learner, epoch.get("learner")
-    if learner.kind != "winnow" or not isinstance(held, Mapping):
+    held = epoch.get("learner")
+    if not isinstance(held, Mapping):
         return settings
-    if held.get("kind") != "winnow" or held.get("threshold") is not None or learner.threshold is None:
-        return settings
+    learner = _with_older_threshold(_of_older_kind(settings.learner, held), held)
+    return settings if learner is settings.learner else settings.model_copy(update={"learner": learner})
+
+
+def _of_older_kind(learner: LearnerSettings, held: Mapping[str, Any]) -> LearnerSettings:
+    if "kind" in learner.model_fields_set or held.get("kind") != OLDER_KIND:
+        return learner
+    return learner.model_copy(update={"kind": OLDER_KIND})
+
+
+def _with_older_threshold(learner: LearnerSettings, held: Mapping[str, Any]) -> LearnerSettings:
+    if learner.kind != "winnow" or held.get("kind") != "winnow":
+        return learner
+    if held.get("threshold") is not None or learner.threshold is None:
+        return learner
     if "threshold" in learner.model_fields_set and learner.threshold != 0.0:
-        return settings
-    return settings.model_copy(update={"learner": learner.model_copy(update={"threshold": None})})
+        return learner
+    return learner.model_copy(update={"threshold": None})
 
 
 def _flat(path: str, settings: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:

@@ -58,7 +58,7 @@ class Snapshots:
         measured: Callable[[], Learned | None] = lambda: None,
         clock: Callable[[], float] = time.time,
     ) -> None:
-        """`measured()` gives the model as last measured; `clock` gives Unix time in s."""
+        """`learner` is shown until a model is held; `measured()` gives the model as last measured; `clock` gives Unix time in s."""
         self._learner, self._measured, self._clock = learner, measured, clock
         self._recent = RecentHistory()
         self._mistakes: deque[ExplainedMistake] = deque(maxlen=KEPT)
@@ -109,6 +109,7 @@ class Snapshots:
         ledgers = {} if state is None else state.ledgers
         learned, classes = self._learned, () if state is None else state.model.classes
         costs = None if state is None else state.costs
+        learner = self._learner if state is None else state.model.settings.learner.kind
         counts = [
             PartitionCounts(
                 ledger.tallies.life,
@@ -122,7 +123,7 @@ class Snapshots:
         if learned is not None:
             found = report(
                 counts,
-                self._learner,
+                learner,
                 learned.summary,
                 learned.bounds,
                 learned.margin_upper_bound,
@@ -133,7 +134,7 @@ class Snapshots:
             )
         else:
             version = (0, ()) if state is None else (state.model.epoch, tuple(state.model.updates))
-            found = report(counts, self._learner, ModelSummary(*version), classes=classes, costs=costs)
+            found = report(counts, learner, ModelSummary(*version), classes=classes, costs=costs)
         return Snapshot(
             found,
             None

@@ -84,9 +84,8 @@ class Definitions:
         Info(PREFIX + "build", "Build of the running worker; constant 1.", registry=add).info(
             {"version": build_version(), "revision": revision, "python_version": platform.python_version()}
         )
-        Info(PREFIX + "model", "Configuration of the served model; constant 1.", registry=add).info(
-            {"algorithm": algorithm, "config_digest": config_digest}
-        )
+        self.model = Info(PREFIX + "model", "Configuration of the served model; constant 1.", registry=add)
+        self.model.info({"algorithm": algorithm, "config_digest": config_digest})
         Info(
             PREFIX + "worker", "Group, slot and input topics of this worker; constant 1.", registry=add
         ).info({name: worker.get(name, "") for name in ("group", "slot", "examples", "labels")})

@@ -92,6 +92,10 @@ class Metrics:
         self._of.waiting_limit.set(max_waiting)
         self._of.parked_limit.set(max_parked)
 
+    def serves(self, algorithm: str, config_digest: str) -> None:
+        """What the epoch holds: it may go on with an older default than the settings say."""
+        self._of.model.info({"algorithm": algorithm, "config_digest": config_digest})
+
     def model(self, nonzero_weights: int, weight_norm: float) -> None:
         """The served model's size and norm. Each costs a pass over the weights, so now and then is enough."""
         self._of.nonzero.set(nonzero_weights)

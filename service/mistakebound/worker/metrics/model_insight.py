@@ -11,6 +11,7 @@ from heapq import nlargest
 from math import hypot, inf, isfinite
 from typing import Any
 
+from mistakebound.core.checkpoint_content import settings_digest
 from mistakebound.core.model.model import Model
 from mistakebound.core.reporting.report import ModelSummary, summary
 from mistakebound.core.reporting.status import Hypothesis, Weight
@@ -25,6 +26,7 @@ from mistakebound.core.theorems.claims import (
     why_none,
     window_certificate,
 )
+from mistakebound.settings import Settings
 from mistakebound.worker.events import Event, Settled, StateDropped
 from mistakebound.worker.metrics.metrics import Metrics
 
@@ -60,6 +62,7 @@ class ModelInsight:
         self._metrics, self._clock = metrics, clock
         self._next_s = -inf
         self._seen: object = None
+        self._settings: Settings | None = None
         self.learned: Learned | None = None
         """As last measured; replaced, never changed."""
 
@@ -79,6 +82,9 @@ class ModelInsight:
         model = state.model
         tallies = [ledger.tallies.epoch for ledger in state.ledgers.values()]
         seen = (model.epoch, tuple(model.updates), [tally.judged for tally in tallies])
+        if model.settings is not self._settings:
+            self._settings = model.settings
+            self._metrics.serves(model.settings.learner.kind, settings_digest(model.settings))
         if seen != self._seen:
             self._seen = seen
             weights = model.learner.weights()
