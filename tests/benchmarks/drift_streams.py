@@ -103,14 +103,15 @@ def _made(seed: int, separator: Callable[[int, float], Vector], noise: float) ->
 def real() -> list[Stream]:
     """In the order in which they were recorded; the longer ones are cut."""
     folder = made_once("drift-data", PACKAGE.encode(), _download)
-    files: Mapping[str, Callable[[str], bool]] = {
-        "elec": lambda target: target == "1",
-        "weather": lambda target: target == "1",
-        "covtype": lambda target: target == "2",
+    files: Mapping[str, tuple[str, Callable[[str], bool | int]]] = {
+        "elec": ("elec", lambda target: target == "1"),
+        "weather": ("weather", lambda target: target == "1"),
+        "covtype": ("covtype", lambda target: target == "2"),
+        "covtype, 7 classes": ("covtype", int),
     }
     return [
-        Stream(name, 1, lambda seed, name=name, positive=positive: _read(folder / f"{name}.csv", positive))  # type: ignore[misc]
-        for name, positive in files.items()
+        Stream(name, 1, lambda seed, file=file, label=label: _read(folder / f"{file}.csv", label))  # type: ignore[misc]
+        for name, (file, label) in files.items()
     ]
 
 
@@ -129,7 +130,7 @@ def _download(folder: Path) -> None:
     wheel.unlink()
 
 
-def _read(path: Path, positive: Callable[[str], bool]) -> list[Row]:
+def _read(path: Path, label: Callable[[str], bool | int]) -> list[Row]:
     """Columns scaled as the first rows have them, then each example to length 1."""
     with path.open(newline="") as file:
         rows = list(csv.reader(file))[1:]
@@ -139,6 +140,6 @@ def _read(path: Path, positive: Callable[[str], bool]) -> list[Row]:
     def scaled() -> Iterator[Row]:
         for number, (x, row) in enumerate(zip(values, rows, strict=True)):
             unit = _unit([(value - centre) / width for value, (centre, width) in zip(x, scale, strict=True)])
-            yield Row(str(number), {f"x{n}": value for n, value in enumerate(unit)}, positive(row[-1]))
+            yield Row(str(number), {f"x{n}": value for n, value in enumerate(unit)}, label(row[-1]))
 
     return list(scaled())

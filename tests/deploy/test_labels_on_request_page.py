@@ -1,4 +1,4 @@
-"""What the section on labels on request prints and counts is what the program prints and counts."""
+"""What the page on labels on request prints and counts is what the program prints and counts."""
 
 import re
 from pathlib import Path
@@ -13,7 +13,7 @@ from mistakebound.settings import Settings
 from tests.deploy.support.pages import DEPLOY, fenced, section
 from tests.deploy.support.worked import output
 
-SECTION = section(DEPLOY / "late-labels.md", "Labels on request")
+PAGE = DEPLOY / "labels-on-request.md"
 SEEDS = range(20)
 
 
@@ -21,7 +21,7 @@ SEEDS = range(20)
 def test_the_worked_example_prints_what_it_says(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Block by block, in an empty folder."""
     monkeypatch.chdir(tmp_path)
-    told = fenced(SECTION)
+    told = fenced(section(PAGE, "Try it"))
     assert [language for language, _ in told] == ["sh", "text"] * 2
     for (_, block), (_, wanted) in zip(told[0::2], told[1::2], strict=True):
         assert output(block) == wanted
@@ -29,7 +29,7 @@ def test_the_worked_example_prints_what_it_says(tmp_path: Path, monkeypatch: pyt
 
 def rows() -> list[list[str]]:
     """Of the table, without its head."""
-    lines = [line for line in SECTION.splitlines() if re.match(r"\| (all|[0-9.]+) \|", line)]
+    lines = [line for line in section(PAGE, "What it saves").splitlines() if re.match(r"\| (all|[0-9.]+) \|", line)]
     return [[cell.strip() for cell in line.split("|")[1:-1]] for line in lines]
 
 
