@@ -29,7 +29,9 @@ def test_the_worked_example_prints_what_it_says(tmp_path: Path, monkeypatch: pyt
 
 def rows() -> list[list[str]]:
     """Of the table, without its head."""
-    lines = [line for line in section(PAGE, "What it saves").splitlines() if re.match(r"\| (all|[0-9.]+) \|", line)]
+    lines = [
+        line for line in section(PAGE, "What it saves").splitlines() if re.match(r"\| (all|[0-9.]+) \|", line)
+    ]
     return [[cell.strip() for cell in line.split("|")[1:-1]] for line in lines]
 
 

@@ -118,7 +118,10 @@ def moving(
             return held.enter_context(Deployment(url, prefix, children, *sets, partitions=partitions))
 
         prefix = f"test-{uuid.uuid4().hex[:12]}."
-        holding_on = ("learner.kind=averaged-perceptron", "learner.gamma=0.001")  # a drift is to be seen for a while
+        holding_on = (
+            "learner.kind=averaged-perceptron",
+            "learner.gamma=0.001",
+        )  # a drift is to be seen for a while
         place = deployed("stream", f"kafka://{kafka_bootstrap}", prefix, *holding_on, partitions=2)
         boolean = (
             "learner.kind=halving", "learner.concepts=conjunctions", "learner.variables=3", "features.bias=false",

@@ -6,7 +6,7 @@ one mistake a vector, at most `budget`; beyond that the oldest vectors lose thei
 those after them. The perceptron's bound holds for updates, none for mistakes.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from mistakebound.core.learners.claim import euclidean_norm, separable, undeclared_margin
@@ -34,25 +34,40 @@ class VotedPerceptron:
         self._theta = Theta(1)
         self._silent = Theta(1)
         """Sum of the mistakes whose vectors no longer vote."""
+        self._counted: tuple[Features, Mistake, float, float] | None = None
+        """The features last asked for, the newest vector then, and what `_votes` gave: a vector settles all before it."""
         parts = Parts({"theta": self._theta, "silent": self._silent, "voters": self._voters})
         self.begin, self.rollback = parts.begin, parts.rollback
         self.dump, self.load = parts.dump, parts.load
         self.digest, self.length = self._theta.digest, euclidean
 
     def score(self, x: Features, clock: int) -> float:
-        """Votes for positive less votes for negative, T = `clock`."""
+        """Votes for positive less votes for negative, T = `clock`.
+
+        A label that follows its example asks for the same again: by then only the newest vector has more votes.
+        """
+        voters = self._voters.rows[0]
+        if not voters:
+            return 0.0
+        newest, counted = voters[-1], self._counted
+        if counted is None or counted[0] is not x or counted[1] is not newest:
+            counted = self._counted = (x, newest, *self._votes(x, voters))
+        _, _, before, last = counted
+        return before + (clock + 1 - newest.clock) * last
+
+    def _votes(self, x: Features, voters: Iterable[Mistake]) -> tuple[float, float]:
+        """(the sum of the votes of all vectors but the newest, the class that the newest is for, as +1 or -1)."""
         z = dict(x)
         plain = self._silent.dot(x)
-        voters = self._voters.rows[0]
-        total = 0.0
-        for place, voter in enumerate(voters):
+        total, vote, since = 0.0, 0.0, 0
+        for voter in voters:
+            total += (voter.clock - since) * vote
             inner = 0.0
             for name, value in voter.x:
                 inner += value * z.get(name, 0.0)
             plain += voter.sign * inner
-            until = voters[place + 1].clock if place + 1 < len(voters) else clock + 1
-            total += (until - voter.clock) * (1.0 if predict(plain, self._tie) else -1.0)
-        return total
+            vote, since = 1.0 if predict(plain, self._tie) else -1.0, voter.clock
+        return total, vote
 
     def predict(self, score: float) -> bool:
         """The class with more votes."""
