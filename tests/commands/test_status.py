@@ -21,7 +21,7 @@ from tests.worker.support.working import Run, altered, opened
 pytestmark = pytest.mark.usefixtures("quiet")
 
 OTHER = {
-    "learner": {"kind": "perceptron", "learning_rate": 0.5, "gamma": 0.25},
+    "learner": {"kind": "averaged-perceptron", "learning_rate": 0.5, "gamma": 0.25},
     "features": {"bias": False},
     "labels": {"max_delay": 1000, "remember": 50},
 }
@@ -120,13 +120,13 @@ def test_what_is_taken_from_the_epoch_is_said(worked: Settings) -> None:
     """On stderr, each key that differs from its default; stdout stays the answer alone."""
     told = ok("status", "--model", "--json", *place(worked), log=None)
     assert told.stderr == (
-        'from epoch 1 in the log, given nowhere else: learner.kind = "perceptron", learner.learning_rate = 0.5, '
+        'from epoch 1 in the log, given nowhere else: learner.kind = "averaged-perceptron", learner.learning_rate = 0.5, '
         "learner.gamma = 0.25, features.bias = false, labels.max_delay = 1000.0, labels.remember = 50\n"
     )
     found = json.loads(told.stdout)
     with opened(worked) as log:
         expected = read_report(log, worked, fold=True)
-    assert (found["learner"], found["model"]["digest"]) == ("perceptron", expected.model.digest)
+    assert (found["learner"], found["model"]["digest"]) == ("averaged-perceptron", expected.model.digest)
     assert found["bounds"][0]["name"] == "Novikoff"
 
 
@@ -142,7 +142,7 @@ def test_what_is_given_must_agree_with_the_epoch(worked: Settings) -> None:
 def test_status_names_the_learner_that_learned(worked: Settings) -> None:
     """Without --model too, and whatever the settings at hand would have a worker use."""
     found = json.loads(ok("status", "--json", *place(worked), "--set=learner.kind=winnow", log=None).stdout)
-    assert found["learner"] == "perceptron"
+    assert found["learner"] == "averaged-perceptron"
     assert found["model"]["window"] is None
 
 
@@ -150,10 +150,7 @@ def test_a_log_without_an_epoch_has_no_settings_to_give(settings: Settings) -> N
     """Status tells what it would be; a reset has nothing to follow, and still says what `run` would need."""
     with opened(settings):
         pass
-    assert (
-        json.loads(ok("status", "--json", *place(settings), log=None).stdout)["learner"]
-        == "averaged-perceptron"
-    )
+    assert json.loads(ok("status", "--json", *place(settings), log=None).stdout)["learner"] == "perceptron"
     refused = run("reset", *place(settings), log=None)
     assert (refused.exit_code, "labels.max_delay: missing" in refused.stderr) == (2, True)
 
@@ -174,7 +171,7 @@ def test_a_reset_by_flags_alone_changes_only_what_they_say(worked: Settings) -> 
     """The plan and the epoch that begins: all else is as in the present epoch."""
     flags = [*place(worked), "--set=learner.kind=winnow"]
     plan = json.loads(ok("reset", "--json", *flags, log=None).stdout)
-    assert plan["changes"] == {"learner.kind": {"before": "perceptron", "after": "winnow"}}
+    assert plan["changes"] == {"learner.kind": {"before": "averaged-perceptron", "after": "winnow"}}
     assert "epoch 2 has begun" in ok("reset", "--execute", *flags, log=None).stderr
     with opened(worked) as log:
         Run(log, altered(worked, learner={**OTHER["learner"], "kind": "winnow"}))
@@ -182,9 +179,10 @@ def test_a_reset_by_flags_alone_changes_only_what_they_say(worked: Settings) -> 
 
 def test_a_reset_with_what_a_worker_is_started_with_means_its_defaults_too(worked: Settings) -> None:
     """A key that was taken out of the file has its default in the next epoch, as it will have in the worker."""
-    Path("mistakebound.toml").write_text('[learner]\nkind = "perceptron"\n[labels]\nmax_delay = 1000\n')
+    Path("mistakebound.toml").write_text("[labels]\nmax_delay = 1000\n")
     plan = json.loads(ok("reset", "--json", *place(worked), log=None).stdout)
     assert {key: each["after"] for key, each in plan["changes"].items()} == {
+        "learner.kind": "perceptron",
         "learner.learning_rate": 1.0,
         "learner.gamma": None,
         "features.bias": True,

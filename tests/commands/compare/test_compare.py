@@ -117,8 +117,8 @@ def test_a_log_and_its_recording_compare_alike() -> None:
 
 def test_replays_of_labelled_data_are_compared_by_what_they_judged() -> None:
     """Two learners on one file; the same twice gives the same bytes."""
-    replayed("a.jsonl")
-    replayed("b.jsonl", "--set", "learner.kind=perceptron")
+    replayed("a.jsonl", "--set", "learner.kind=averaged-perceptron")
+    replayed("b.jsonl")
     told = ok("compare", "a.jsonl", "b.jsonl", "--json", log=None).stdout
 
     found = json.loads(told)
@@ -135,8 +135,8 @@ def test_replays_of_labelled_data_are_compared_by_what_they_judged() -> None:
 def test_what_the_mistakes_cost_is_told_where_the_settings_say_it() -> None:
     """As they are set now, or as an epoch that learned from them had them."""
     costs = "--set=labels.costs={false_positive = 1, false_negative = 10}"
-    replayed("a.jsonl")
-    replayed("b.jsonl", "--set", "learner.kind=perceptron")
+    replayed("a.jsonl", "--set", "learner.kind=averaged-perceptron")
+    replayed("b.jsonl")
     told = ok("compare", "a.jsonl", "b.jsonl", costs, log=None).stdout
     found = json.loads(ok("compare", "a.jsonl", "b.jsonl", "--json", costs, log=None).stdout)
 
@@ -145,7 +145,7 @@ def test_what_the_mistakes_cost_is_told_where_the_settings_say_it() -> None:
     assert f", cost {found['first']['cost']:g}" in told
     assert "cheaper     the first ('a.jsonl') by " in told
 
-    replayed("c.jsonl", "--set", "learner.kind=perceptron", "--set=learner.cost_sensitive=true", costs)
+    replayed("c.jsonl", "--set=learner.cost_sensitive=true", costs)
     learned = json.loads(ok("compare", "c.jsonl", "b.jsonl", "--json", log=None).stdout)
     assert learned["second"]["cost"] == found["second"]["cost"]
     wrong = run("compare", "a.jsonl", "b.jsonl", "--set=labels.costs={cat = {dog = 5}}", log=None)

@@ -243,13 +243,13 @@ def test_a_demo_that_cannot_go_on_says_how_to_begin_again() -> None:
     """Its file was written with another learner, or by another version."""
     ok("demo", "--once", *HERE, log=None)
 
-    refused = run("demo", "--once", "--set", "learner.kind=perceptron", *HERE, log=None)
+    refused = run("demo", "--once", "--set", "learner.kind=winnow", *HERE, log=None)
     assert refused.exit_code == 5
-    assert "learner.kind is 'perceptron'" in refused.stderr
+    assert "learner.kind is 'winnow'" in refused.stderr
     assert "delete mistakebound-demo.db" in refused.stderr
 
     for left in Path().glob("mistakebound-demo.db*"):
         for file in left.iterdir() if left.is_dir() else ():
             file.unlink()
         left.rmdir() if left.is_dir() else left.unlink()
-    ok("demo", "--once", "--set", "learner.kind=perceptron", *HERE, log=None)
+    ok("demo", "--once", "--set", "learner.kind=winnow", *HERE, log=None)
