@@ -1,7 +1,6 @@
-"""What the page on labels on request prints and counts is what the program prints and counts."""
+"""What the page on labels on request counts is what the program counts."""
 
 import re
-from pathlib import Path
 from statistics import mean, stdev
 
 import pytest
@@ -10,21 +9,10 @@ from mistakebound.commands.demo.pages import read_pages
 from mistakebound.core.replay.replay import replay_rows, report_of
 from mistakebound.core.reporting.report import AskedLabels, Report
 from mistakebound.settings import Settings
-from tests.deploy.support.pages import DEPLOY, fenced, section
-from tests.deploy.support.worked import output
+from tests.deploy.support.pages import DEPLOY, section
 
 PAGE = DEPLOY / "labels-on-request.md"
 SEEDS = range(20)
-
-
-@pytest.mark.long
-def test_the_worked_example_prints_what_it_says(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Block by block, in an empty folder."""
-    monkeypatch.chdir(tmp_path)
-    told = fenced(section(PAGE, "Try it"))
-    assert [language for language, _ in told] == ["sh", "text"] * 2
-    for (_, block), (_, wanted) in zip(told[0::2], told[1::2], strict=True):
-        assert output(block) == wanted
 
 
 def rows() -> list[list[str]]:

@@ -194,7 +194,7 @@ def _costs(labels: LabelSettings) -> Iterator[Problem]:
     try:
         costs_of(labels)
     except ValueError as error:
-        yield Problem("labels.costs", str(error), "See deploy/evaluation.md, or leave it out", labels.costs)
+        yield Problem("labels.costs", str(error), "See deploy/costs.md, or leave it out", labels.costs)
 
 
 def cautions(settings: Settings) -> list[Problem]:
