@@ -8,7 +8,7 @@ from pathlib import Path
 
 from tests.commands.support.command_line import ENVIRON
 
-PATIENCE_S = 60.0
+PATIENCE_S = 180.0
 
 
 def output(commands: str) -> str:
