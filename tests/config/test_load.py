@@ -137,6 +137,16 @@ def test_a_missing_secret_file_is_refused() -> None:
     assert "/nowhere" in str(problem)
 
 
+@pytest.mark.parametrize("option", ["sasl_plain_password", "sasl_oauth_client_secret", "ssl_password"])
+def test_a_secret_of_the_client_may_be_in_a_file_that_the_file_or_a_flag_names(option: str) -> None:
+    """As the pages on security have it."""
+    write("hunter22\n", "held")
+    write(f'[kafka]\n{option}_file = "held"\n')
+    assert load_sets().settings.kafka == {option: "hunter22"}
+    Path("mistakebound.toml").unlink()
+    assert load_sets(f"kafka.{option}_file=held").settings.kafka == {option: "hunter22"}
+
+
 def test_a_secret_given_as_value_and_as_file_is_refused() -> None:
     """Nobody can tell which was meant."""
     write("b", "secret")

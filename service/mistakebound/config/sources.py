@@ -141,7 +141,7 @@ def from_flags(sets: Sequence[str], log_url: str | None, problems: list[Problem]
 def _take(key: str, value: Any, origin: Origin, problems: list[Problem]) -> Iterator[Given]:
     """The value, if there is such a key; for a key that ends in `_file`, the secret in that file."""
     section, _, name = key.partition(".")
-    if section in open_tables() and name.endswith(ENDING) and is_secret(name):
+    if section in open_tables() and name.endswith(ENDING) and is_secret(name.removesuffix(ENDING)):
         # `kafka.sasl_plain_password_file` in the file or a flag, as `..._FILE` in the environment.
         key = key.removesuffix(ENDING)
         if (held := _read_secret(str(value), key, origin, problems)) is not None:
