@@ -85,6 +85,22 @@ def test_a_worker_needs_what_has_hashes_and_nothing_else() -> None:
     assert {pin.name for pin in HASHES if pin.is_for_here} == needed(PROJECT["dependencies"])
 
 
+EXTRAS = {file.stem: tuple(pins(f"deploy/extras/{file.name}")) for file in (ROOT / "deploy/extras").iterdir()}
+
+
+def test_what_an_extra_adds_to_the_image_has_hashes() -> None:
+    """Each extra that a worker may have has its file, with what is locked; where the extra is installed here, all of it."""
+    assert set(EXTRAS) == set(PROJECT["optional-dependencies"]) - {"comparators", "test"}
+    locked = {(pin.name, pin.version) for pin in LOCK}
+    for name, held in EXTRAS.items():
+        assert all(pin.hashes for pin in held)
+        assert {(pin.name, pin.version) for pin in held} <= locked
+        texts = PROJECT["optional-dependencies"][name]
+        assert {canonicalize_name(Requirement(text).name) for text in texts} <= {pin.name for pin in held}
+        if name != "kerberos":  # its library is not installed for the tests
+            assert needed(texts) == {pin.name for pin in held if pin.is_for_here}
+
+
 def test_both_locks_have_the_same_versions() -> None:
     """One was made with the other as constraint: the same pins, under the same conditions or wider ones."""
     versions = {(pin.name, pin.version) for pin in LOCK}

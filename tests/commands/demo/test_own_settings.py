@@ -239,6 +239,33 @@ def test_an_address_of_the_users_worker_is_no_address_of_the_demos(monkeypatch: 
         assert run("demo", "--once", "--set", f"http.address={address}", log=None).exit_code == 4
 
 
+@pytest.fixture
+def nowhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The present folder takes no files, not even root's: it is gone."""
+    (gone := tmp_path / "gone").mkdir()
+    monkeypatch.chdir(gone)
+    gone.rmdir()
+
+
+def test_a_demo_that_cannot_write_here_writes_where_a_variable_has_checkpoints(
+    nowhere: None, tmp_path: Path
+) -> None:
+    """As in the image, whose one writable folder is that of the checkpoints; nothing is left aside then."""
+    own = read_own(None, (), None, {"MISTAKEBOUND_CHECKPOINT__URL": str(tmp_path)}, confirmed=False)
+
+    assert own.settings.log.url == f"sqlite:{tmp_path}/mistakebound-demo.db"
+    assert own.settings.checkpoint.url == f"{tmp_path}/mistakebound-demo.db-checkpoints"
+    assert own.ignored == []
+
+
+@pytest.mark.parametrize("folder", ["s3://bucket/checkpoints", "/proc/nowhere"])
+def test_a_demo_that_can_write_nowhere_says_so(nowhere: None, folder: str) -> None:
+    """It names its log as ever, and opening that fails."""
+    own = read_own(None, (), None, {"MISTAKEBOUND_CHECKPOINT__URL": folder}, confirmed=False)
+
+    assert own.settings.log.url == "sqlite:mistakebound-demo.db"
+
+
 def test_a_demo_that_cannot_go_on_says_how_to_begin_again() -> None:
     """Its file was written with another learner, or by another version."""
     ok("demo", "--once", *HERE, log=None)

@@ -4,8 +4,10 @@
    no folder: options of the Kafka client, and from variables the address of the page, which a container sets.
 2. What it leaves aside is named, unless it is as the demo has it anyway.
 3. A prefix, a topic or a group that a flag names must be confirmed.
+4. Where the present folder takes no files, as in the image, its log is in the folder that a variable gives to checkpoints.
 """
 
+import tempfile
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import timedelta
@@ -63,7 +65,10 @@ def read_own(
     if not confirmed:
         _must_be_own(flags)
     given = {one.key for one in flags}
-    settings = _with_defaults(found.settings, given)
+    folder = None if found.settings.log.url or _takes_files(".") else _folder_of_checkpoints(variables)
+    settings = _with_defaults(found.settings, given, folder)
+    if folder is not None:
+        given.add("checkpoint.url")
     left = [one for one in (*file, *variables) if one not in taken and one.key not in given]
     return Own(settings, "http.address" in given, _ignored(left, settings))
 
@@ -87,9 +92,24 @@ def _must_be_own(flags: Iterable[Given]) -> None:
             )
 
 
-def _with_defaults(settings: Settings, given: Iterable[str]) -> Settings:
-    """The demo's own, where no flag says otherwise."""
-    url = settings.log.url or DEMO_LOG
+def _folder_of_checkpoints(variables: Iterable[Given]) -> str | None:
+    """The one that a variable names, if it takes files."""
+    named = (str(one.value) for one in variables if one.key == "checkpoint.url")
+    return next((folder for folder in named if _takes_files(folder)), None)
+
+
+def _takes_files(folder: str) -> bool:
+    try:
+        with tempfile.TemporaryFile(dir=folder):
+            return True
+    except OSError:
+        return False
+
+
+def _with_defaults(settings: Settings, given: Iterable[str], folder: str | None) -> Settings:
+    """The demo's own, where no flag says otherwise. `folder` is where its log goes if not into the present one."""
+    scheme, _, file = DEMO_LOG.partition(":")
+    url = settings.log.url or (DEMO_LOG if folder is None else f"{scheme}:{Path(folder) / file}")
     on_kafka = url.startswith("kafka")
     prefix = settings.log.prefix if "log.prefix" in given else PREFIX if on_kafka else ""
     changes: dict[str, Any] = {"log": settings.log.model_copy(update={"url": url, "prefix": prefix})}
