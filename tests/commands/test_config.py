@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 
 from tests.commands.support.command_line import LOG, ok, run
+from tests.support.registry import stand_in
 
 
 def test_config_check_tells_all_that_run_needs() -> None:
@@ -50,3 +51,24 @@ def test_config_show_has_value_and_origin_of_every_key() -> None:
 def test_config_schema_is_json_schema() -> None:
     """Printed without any configuration at hand."""
     assert json.loads(ok("config", "schema", log=None).stdout)["title"] == "mistakebound.toml"
+
+
+def test_config_check_online_asks_the_registry(tmp_path: Path) -> None:
+    """Exit code 4 where it does not answer, 2 where it answers somebody else; nothing is asked without `--online`."""
+    password = tmp_path / "password"
+    password.write_text("wrong")
+    with stand_in() as registry:
+        registry.login = "me:right"
+        given = ["messages.format=avro", f"registry.url={registry.url}", "registry.username=me"]
+        given += [f"registry.password_file={password}", "labels.max_delay=P1D"]
+        flags = [word for one in given for word in ("--set", one)]
+        ok("topics", "create", *flags)
+        ok("config", "check", *flags)
+        assert registry.asked == []
+        refused = run("config", "check", "--online", *flags)
+        assert (refused.exit_code, "registry.username" in refused.stderr) == (2, True)
+        password.write_text("right")
+        ok("config", "check", "--online", *flags)
+        registry.status = 503
+        away = run("config", "check", "--online", *flags)
+        assert (away.exit_code, "503" in away.stderr) == (4, True)

@@ -35,6 +35,19 @@ from tests.config.support.loading import load_sets, problem_of
         (["features.cross=tenant"], "features.cross"),
         (["messages.id=id"], "messages.id"),
         (["learner.kind=percepton"], "learner.kind"),
+        (["messages.format=avro", "messages.labels_format=json"], "messages.format"),
+        (["messages.format=xml"], "messages.format"),
+        (["messages.labels_format=protobuf"], "messages.labels_format"),
+        (["messages.examples_message=a.B"], "messages.examples_message"),
+        (["registry.username=me"], "registry.url"),
+        (["registry.url=localhost:8081"], "registry.url"),
+        (["registry.url=http://me:word@localhost:8081"], "registry.url"),
+        (["registry.url=http://a:1", "registry.password=word"], "registry.username"),
+        (
+            ["registry.url=http://a:1", "registry.username=me", "registry.token_file=t"],
+            "registry.token_file",
+        ),
+        (["registry.url=http://a:1", "registry.timeout=0"], "registry.timeout"),
     ],
 )
 def test_what_does_not_hold_together_is_refused(sets: list[str], key: str) -> None:

@@ -14,7 +14,7 @@ class CommandError(Exception):
 def code_of(error: BaseException) -> ExitCode:
     """The exit code for an error; BUG for an error that nobody foresaw."""
     from mistakebound.config.problems import ConfigurationError
-    from mistakebound.core.faults import BadLog, BadSnapshot
+    from mistakebound.core.faults import BadLog, BadSnapshot, MissingLibrary
     from mistakebound.core.replay.recorded import NotAsRecorded
     from mistakebound.core.replay.recording import RecordingError
     from mistakebound.log import protocol
@@ -26,7 +26,13 @@ def code_of(error: BaseException) -> ExitCode:
     if isinstance(error, CommandError):
         return error.code
     errors: dict[ExitCode, tuple[type[Exception], ...]] = {
-        ExitCode.USAGE: (ConfigurationError, RecordingError, TlsError, protocol.Misconfigured),
+        ExitCode.USAGE: (
+            ConfigurationError,
+            RecordingError,
+            TlsError,
+            protocol.Misconfigured,
+            MissingLibrary,
+        ),
         ExitCode.CHECK_FAILED: (BadSnapshot, NotAsRecorded),
         ExitCode.REFUSED: (BadLog, protocol.Refused),
         ExitCode.SLOT_TAKEN: (protocol.Fenced, protocol.StaleGeneration),

@@ -144,12 +144,8 @@ def _formats(settings: Settings) -> Iterator[Problem]:
 
 def _registry(registry: RegistrySettings) -> Iterator[Problem]:
     if registry.url is None:
-        for name in sorted(registry.model_fields_set - {"url"}):
-            value = None if name == "password" else getattr(registry, name)
-            if value is not None:
-                yield Problem(
-                    f"registry.{name}", "registry.url is not set", "Set it, or leave this out", str(value)
-                )
+        if given := ", ".join(f"registry.{name}" for name in sorted(registry.model_fields_set - {"url"})):
+            yield Problem("registry.url", f"missing, but {given} is set", "Set it, or leave the others out")
         return
     if lacking := missing(CLIENT):
         remedy = f"Install `mistakebound[{EXTRA}]`"

@@ -45,6 +45,10 @@ REASONS = (
 """Every reason for which a record can be refused."""
 
 
+class MissingLibrary(Exception):
+    """What the records are written in needs a library that is not installed; the text names it, and the extra."""
+
+
 class BadLog(Exception):
     """The worker's own topics hold something that it never writes, or a format that it does not know.
 

@@ -3,21 +3,31 @@
 import copy
 import json
 from collections.abc import Iterator
+from io import BytesIO
 from pathlib import Path
+from typing import Any
 
+import fastavro
 import pytest
 
 from mistakebound.core.audit import Findings, audit
+from mistakebound.core.messages.formats.schema_text import SchemaText, as_setting
 from mistakebound.core.records import TOPICS
+from mistakebound.core.replay.plan import carry_out
+from mistakebound.core.replay.plan import planned as plan_of
+from mistakebound.core.replay.recorded import Recorded
 from mistakebound.log.protocol import Log
 from mistakebound.settings import MessageSettings, Settings
 from mistakebound.worker.epochs.reset import execute, planned
 from mistakebound.worker.registry.written import written_schemas
-from tests.commands.support.command_line import ok
+from tests.commands.support.command_line import ok, run
 from tests.core.support.audited import Lists
 from tests.support.registry import StandIn, stand_in
 from tests.worker.registry.support.shop import (
     PAYMENT,
+    chargeback,
+    outgoing,
+    payment,
     reasons,
     schemas_written,
     send,
@@ -228,3 +238,90 @@ def test_a_recording_is_replayed_and_audited_by_itself(registry: StandIn, tmp_pa
     assert found["differences"] == {}
     assert found["checked"]["schemas"] > 0
     assert json.loads(ok("status", "--json", "--set", prefix, log=url).stdout)["labelled"] == 8
+
+
+def test_a_file_is_a_schema_like_another_and_may_be_replaced(tmp_path: Path) -> None:
+    """Plain Avro: each step is read by the file that its worker had."""
+    first, second = copy.deepcopy(PAYMENT), copy.deepcopy(PAYMENT)
+    second["fields"][1]["type"]["fields"][0]["name"] = "price"
+    settings = settings_for(messages=in_file(first))
+    with opened(settings) as log:
+        for number in range(4):
+            log.append([outgoing("examples", number, plain(PAYMENT, payment(number)))])
+            log.append([outgoing("labels", number, json.dumps(chargeback(number)).encode())])
+            Run(log, settings)
+            settings = altered(settings, messages=in_file(second)) if number == 1 else settings
+        names = [next(iter(one["features"])) for one in values(log, "predictions")]
+        assert names == ["amount", "amount", "price", "price"]
+        assert len(schemas_written(log)) == len(set(schemas_written(log))) == 2
+        assert audited(log).first == []
+
+
+def test_a_topic_that_turns_from_json_to_avro_is_read_on(registry: StandIn) -> None:
+    """Within the epoch: each step says how its inputs were read. What is left of the JSON is no Avro."""
+    plain_settings = settings_for()
+    with opened(plain_settings) as log:
+        send_json(log, range(3))
+        Run(log, plain_settings)
+        settings = altered(plain_settings, messages={"format": "avro"}, registry={"url": registry.url})
+        send(log, registry.url, range(3, 6))
+        send_json(log, range(6, 7))
+        Run(log, settings)
+        assert len(values(log, "predictions")) == 6
+        assert reasons(log) == ["not-framed", "not-framed"]
+        assert audited(log).first == []
+        records = [one for topic in TOPICS for one in log.read(topic, 0, 0)]
+        recorded = Recorded(records, 1)
+        plan = plan_of(recorded, Settings())
+        assert plan.afresh is None
+        assert carry_out(recorded, plan).ledgers[0].tallies.life.examples["labelled"] == 6
+
+
+def test_retention_takes_a_schema_and_the_registry_is_asked_again(registry: StandIn) -> None:
+    """It is written again, with the step that needs it."""
+    settings = settings_of(registry.url)
+    with opened(settings) as log:
+        send(log, registry.url, range(3))
+        Run(log, settings)
+        newest = max(record.offset for record in log.read("outcomes", 0, 0))
+        there, texts = written_schemas(log, 0, 1)
+        assert there.keys() == texts.keys() == {"1", "2"}
+        log.low_watermark = lambda topic, partition: newest if topic == "outcomes" else 0  # type: ignore[method-assign]
+        assert written_schemas(log, 0, 1) == ({}, {})
+
+
+def test_a_recording_of_inputs_alone_asks_the_registry(registry: StandIn, tmp_path: Path) -> None:
+    """Nothing else knows what its records are; without one, they are dead letters."""
+    settings = settings_on(tmp_path / "log.db", messages={"format": "avro"}, registry={"url": registry.url})
+    with opened(settings) as log:
+        send(log, registry.url, range(5))
+    file, url = str(tmp_path / "inputs.jsonl"), f"sqlite:{tmp_path / 'log.db'}"
+    ok("record", file, "--topics", "examples,labels", "--set", f"log.prefix={settings.log.prefix}", log=url)
+    flags = ["--set", "labels.max_delay=1000", "--set", "messages.format=avro", "--json"]
+    asked = ok("replay", file, *flags, "--set", f"registry.url={registry.url}", log=None)
+    assert json.loads(asked.stdout)["labelled"] == 5
+    registry.status = 503
+    away = run("replay", file, *flags, "--set", f"registry.url={registry.url}", log=None)
+    assert (away.exit_code, "503" in away.stderr) == (4, True)
+
+
+def test_labelled_data_is_json_whatever_the_topics_hold(tmp_path: Path) -> None:
+    """`replay` of a file runs with the settings of the worker, whose topics are in Avro."""
+    rows = tmp_path / "rows.jsonl"
+    rows.write_text(
+        "".join(json.dumps({"features": {"a": n % 2}, "label": bool(n % 2)}) + "\n" for n in range(6))
+    )
+    flags = ["--set", "messages.format=avro", "--set", "registry.url=http://127.0.0.1:9"]
+    report = json.loads(ok("replay", str(rows), "--from", "jsonl", "--json", *flags, log=None).stdout)
+    assert report["labelled"] == 6
+
+
+def in_file(schema: Any) -> dict[str, str]:
+    text = as_setting(SchemaText("AVRO", json.dumps(schema)))
+    return {"format": "avro", "labels_format": "json", "examples_schema": text}
+
+
+def plain(schema: Any, value: Any) -> bytes:
+    out = BytesIO()
+    fastavro.schemaless_writer(out, fastavro.parse_schema(schema), value)
+    return out.getvalue()

@@ -1,6 +1,6 @@
 """From a record's bytes to a message, as `messages.format` says: a pure function of the bytes and of the schema's text.
 
-Whatever is wrong is a BadRecord with a reason:
+Whatever is wrong with a record is a BadRecord with a reason:
 
 - `not-framed`: the record names no schema. `unknown-schema`: nobody has its text.
 - `bad-schema`: no record can be read by the text. `schema-mismatch`: this one cannot.
@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from mistakebound.core.faults import BadRecord
+from mistakebound.core.faults import BadRecord, MissingLibrary
 from mistakebound.core.messages.formats import avro, json_schema, protobuf
 from mistakebound.core.messages.formats.framing import FIRST, Framed, unframe
 from mistakebound.core.messages.formats.schema_text import (
@@ -50,7 +50,7 @@ class Decoding:
         self._held: dict[str, _Held] = {}
 
     def decode(self, record: Record, known: Known | None) -> Any:
-        """The message, as JSON would have it. Raises BadRecord."""
+        """The message, as JSON would have it. Raises BadRecord, MissingLibrary."""
         value = record.value
         if value is None:
             raise BadRecord("tombstone", "the record has no value; send the message")
@@ -83,6 +83,10 @@ class Decoding:
     def _hold(self, schema: SchemaText) -> _Held:
         try:
             return _Held(schema, self._reader(schema))
+        except ModuleNotFoundError as error:
+            raise MissingLibrary(
+                f"records of type {self._type} need {error.name}, which is missing; install `mistakebound[registry]`"
+            ) from error
         except BadSchema as error:
             return _Held(schema, None, str(error))
 
