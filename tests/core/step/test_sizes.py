@@ -9,8 +9,10 @@ from hypothesis import strategies as st
 
 from mistakebound.core.faults import BadRecord
 from mistakebound.core.messages.dead_letters import dead_letter, record_bytes
+from mistakebound.core.model.model import Model
 from mistakebound.core.records import Headers, Outgoing, Record
-from mistakebound.core.step.sizes import SizeLimits
+from mistakebound.core.step.sizes import SizeLimits, Sizes
+from mistakebound.settings import Settings
 from tests.core.support.feeding import Feeder
 
 KAFKA_LARGEST = 1_048_450
@@ -19,6 +21,24 @@ KAFKA_LARGEST = 1_048_450
 
 def size(output: Outgoing) -> int:
     return record_bytes(output.key, output.value, output.headers)
+
+
+# --- open classes ---------------------------------------------------------------------------------------
+
+
+def test_schemas_take_their_room_in_outcomes_where_records_name_some() -> None:
+    """As many as a partition can have: a class is refused rather than a record written that the topic does not take."""
+    rules = {"labels": {"classes": "open", "max_delay": 1000}, "learner": {"kind": "perceptron"}}
+    in_json, in_avro = (
+        Sizes(
+            Model(Settings.model_validate({**rules, "messages": {"format": form}}), 1),
+            SizeLimits(outcomes=60_000),
+        )
+        for form in ("json", "avro")
+    )
+    in_json.check_classes(10, 100, 100, of_tenants=False)
+    with pytest.raises(BadRecord, match="in outcomes, which takes 60000"):
+        in_avro.check_classes(10, 100, 100, of_tenants=False)
 
 
 # --- examples -------------------------------------------------------------------------------------------

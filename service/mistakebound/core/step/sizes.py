@@ -18,6 +18,7 @@ from mistakebound.core.messages.schema import encode
 from mistakebound.core.messages.tallies import TENANT_LINES, TENANT_NAMES_BYTES, Tallies, zero
 from mistakebound.core.model.model import Model
 from mistakebound.core.records import Record
+from mistakebound.core.step.schemas import MOST_SCHEMAS
 
 PER_PARTITION_BYTES = 42
 """Largest entry of a version: two numbers of 20 digits and their commas."""
@@ -29,6 +30,9 @@ SUMMARY_BYTES = len(encode(Tallies(zero(), zero()))) + 40 * COUNT_BYTES + 400
 """The last `outcomes` record of a partition step, without classes, versions, decisions and `order`: 36 counts and names."""
 TENANTS_BYTES = TENANT_NAMES_BYTES + (TENANT_LINES + 1) * (4 * COUNT_BYTES + 8) + 40
 """What the lines of tenants may add to it: names, and four counts each."""
+
+SCHEMAS_BYTES = MOST_SCHEMAS * (40 + COUNT_BYTES)
+"""What the schemas written may add to it: a GUID and an offset each."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +54,7 @@ class Sizes:
         # An id of control characters is escaped six-fold; labels are the true and the predicted one.
         self._beside = 6 * ID_BYTES + 2 * model.class_bytes + model.score_bytes + self._version + FIXED_BYTES
         self._beside += 6 * TENANT_BYTES * (model.settings.features.cross is not None)
+        self._schemas = SCHEMAS_BYTES * bool(model.reader.decodings)
         self._fixed = record_bytes(None, None, ()) + self._beside + self._version
         self._surely_fits = min(limits.predictions, limits.updates) - self._fixed
 
@@ -71,7 +76,7 @@ class Sizes:
         `of_tenants`: there are lines of tenants, or there may come some.
         """
         tallies = 2 * (names + (COUNT_BYTES + 2) * classes + _confusion_bytes(classes, names))
-        tallies += TENANTS_BYTES * of_tenants
+        tallies += TENANTS_BYTES * of_tenants + self._schemas
         size = record_bytes(None, None, ()) + SUMMARY_BYTES + self._version + 2 * records + tallies
         less = "raise max.message.bytes, send fewer or shorter classes, or lower batch.max_records"
         _check("with one more class the tallies", size, "outcomes", self._limits.outcomes, less)
