@@ -21,8 +21,10 @@ from tests.worker.support.working import Recount, Run, example, label
 
 CLIENTS = ("kafka", "kafka+confluent")
 PATIENCE_S = 60.0
-SHORT_S = 8.0
-"""A token's life: long enough to log in by, on a busy machine, too."""
+SHORT_S = 12.0
+"""A token's life. kafka-python logs in again 5 to 15 % before it is over, once the connection's requests are answered; later,
+the broker ends the connection, which costs a rebuild, and of these a worker makes ten. So this share must be long enough on
+a busy machine, too."""
 
 
 @pytest.fixture(params=CLIENTS)
@@ -57,10 +59,15 @@ class Work:
     def until(self, met: Callable[[], bool], meanwhile: Callable[[], None]) -> None:
         """Work until `met()` holds and all is worked off; `meanwhile` is called again and again."""
         end = time.monotonic() + PATIENCE_S
+        is_met = False
 
         def stopping(idle: bool) -> bool:
-            assert time.monotonic() < end, "the worker waits for something"
-            if met():
+            nonlocal end, is_met
+            assert time.monotonic() < end, f"the worker waits for {'its work' if is_met else 'something'}"
+            if not is_met and met():
+                # What piled up while clients logged in again takes its own time.
+                end, is_met = time.monotonic() + PATIENCE_S, True
+            if is_met:
                 return idle
             meanwhile()
             return False
@@ -89,7 +96,7 @@ def test_a_token_is_renewed_while_the_worker_works(secured: Secured, issuer: Iss
     issuer.asked.clear()
     with open_log(settings) as log, capture_logs() as logs:
         work = Work(log, settings)
-        work.until(lambda: len(issuer.asked) > 3, work.send)
+        work.until(lambda: len(issuer.asked) > 2, work.send)
 
     print(logs)
 
@@ -98,7 +105,7 @@ def test_an_issuer_that_is_away_stops_nobody_whose_token_is_valid(
     secured: Secured, issuer: Issuer, scheme: str
 ) -> None:
     """It is asked again until it answers; what is committed meanwhile is committed once."""
-    issuer.life_s = 3 * SHORT_S
+    issuer.life_s = 2 * SHORT_S
     settings = settings_of(secured, scheme)
     with open_log(settings) as log:
         work = Work(log, settings)
@@ -199,7 +206,7 @@ def test_a_token_in_a_file_is_read_again(
     path = tmp_path / "jwt"
     settings = settings_of(secured, scheme, **of_file(path))
     with mounted(path, issuer), open_log(settings) as log:
-        until = time.monotonic() + 2 * SHORT_S
+        until = time.monotonic() + 1.5 * SHORT_S
         work = Work(log, settings)
         work.until(lambda: time.monotonic() > until, work.send)
 

@@ -41,7 +41,7 @@ from mistakebound.worker.torn_steps import WholeStep, newest_step
 from tests.core.support.feeding import Feeder
 from tests.core.support.memory_log import MemoryLog
 from tests.support.tries import long, tried
-from tests.worker.support.torn import SIZE, Keep, Torn, audited, tear
+from tests.worker.support.torn import SIZE, Keep, Torn, audited, of, tear
 from tests.worker.support.working import Run, example, label, opened, settings_for, settings_on, stream
 from tests.worker.test_torn_steps import MISSING
 
@@ -267,6 +267,22 @@ def test_a_takeover_tells_that_predictions_are_gone(
         sources = sorted(read_source(record) for record in log.read("predictions", 0, 0))
         assert sources == list(range(len(sources)))
         assert audited(log, settings).first == []
+
+
+def test_what_is_predicted_again_waits_from_then_on(file: Path) -> None:
+    """As the worker has it, so has the audit: nobody could have labelled it before."""
+    settings = settings_on(file, labels={"max_delay": 0.05}, batch={"max_records": SIZE})
+    with opened(settings) as log:
+        log.append([example(number, {"a": 1}, 1_000 + 2 * number) for number in range(2 * SIZE)])
+        Run(Torn(log, 0, of("outcomes"), positions=True, lying=True, once=True), settings)
+        Run(log, settings, predict_missing=True)
+        assert log.high_watermark("predictions", 0) == 2 * SIZE
+
+        for number, at, waiting in ((20, 1_075, 2 * SIZE + 1), (21, 1_100, 2)):
+            log.append([example(number, {"a": 1}, at)])
+            run = Run(log, settings)
+            assert len(run.held.state.ledgers[0].waiting) == waiting
+            assert audited(log, settings).first == []
 
 
 # --- filled behind later predictions ------------------------------------------------------------------

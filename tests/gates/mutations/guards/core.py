@@ -291,6 +291,6 @@ CORE: Sequence[Guard] = (
         "core/audit/reference_ledger.py",
         "        return entry.at if again is None or self.now <= again else again",
         "        return entry.at",
-        "worker/test_missing_predictions.py::test_whatever_is_predicted_again_passes_the_audit_and_so_does_what_follows",
+        "worker/test_missing_predictions.py::test_what_is_predicted_again_waits_from_then_on",
     ),
 )
