@@ -366,7 +366,7 @@ def test_settings_that_the_epoch_holds_need_not_be_given_again(settings: Setting
         assert isinstance(last, Epoch)
         assert last.epoch == 3
         assert last.settings == read_updates(log)[0].settings  # type: ignore[union-attr]
-        assert last.messages == {**told.messages.model_dump(), "label": "/truth"}
+        assert last.messages == {**told.messages.recorded(), "label": "/truth"}
         Run(log, told)
 
 
