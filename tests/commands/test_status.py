@@ -188,3 +188,26 @@ def test_a_reset_with_what_a_worker_is_started_with_means_its_defaults_too(worke
         "features.bias": True,
         "labels.remember": 100_000,
     }
+
+
+@pytest.mark.parametrize("options", [(), ("--model",)])
+def test_costs_are_told_as_they_are_set_now(settings: Settings, options: tuple[str, ...]) -> None:
+    """By a flag or a file, with the model and without; a class that the epoch does not have is named."""
+    with opened(settings) as log:
+        work_on(log, settings)
+    where = [*options, *place(settings)]
+    free = json.loads(ok("status", "--json", *where, log=None).stdout)
+    (mistakes, mistaken), cost = (
+        (free["mistakes"], free["confusion"]["model"]),
+        "labels.costs={false_positive = 3, false_negative = 3}",
+    )
+    assert mistakes > 0
+    assert mistaken["cost"] is None
+
+    told = json.loads(ok("status", "--json", "--set", cost, *where, log=None).stdout)
+    assert told["confusion"]["model"]["cost"] == 3 * mistakes
+    Path("mistakebound.toml").write_text("[labels]\ncosts = {false_positive = 2, false_negative = 2}\n")
+    assert f"\ncost             {2 * mistakes} of these mistakes" in ok("status", *where, log=None).stdout
+    wrong = run("status", "--set", "labels.costs={false_positve = 1}", *where, log=None)
+    assert wrong.exit_code == 2
+    assert "false_positve" in wrong.stderr

@@ -61,7 +61,7 @@ def test_the_cost_is_a_gauge_of_the_partition() -> None:
     assert 'mistakebound_partition_cost{of="majority",partition="0"} 25.0' in page
 
 
-def test_status_tells_the_cost(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_report_tells_the_cost(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """As it is set now; as the epoch has it, where that was learned from."""
     monkeypatch.chdir(tmp_path)
     rows = "".join(json.dumps({"id": str(n), "features": {"a": 1}, "label": True}) + "\n" for n in range(5))

@@ -8,7 +8,7 @@ from msgspec import UNSET
 
 from mistakebound.commands.output import print_message
 from mistakebound.config.keys import render_toml
-from mistakebound.config.load import Loaded, load, load_in_epoch
+from mistakebound.config.load import Loaded, load, load_costs, load_in_epoch
 from mistakebound.core.messages.schema import Epoch
 from mistakebound.settings import Settings
 
@@ -23,6 +23,16 @@ def settings_in_epoch(
     if epoch is None:
         return load(config, sets or (), log, os.environ).settings
     return _told(epoch, load_in_epoch(config, sets or (), log, os.environ, epoch.epoch, _held_by(epoch)))
+
+
+def with_costs(
+    settings: Settings, epoch: Epoch, config: Path | None, sets: list[str] | None, log: str | None
+) -> Settings:
+    """The settings, with what mistakes cost as it is set now, in the epoch's classes. Raises ConfigurationError."""
+    held = epoch.settings.get("labels", {})
+    classes = {name: held[name] for name in ("positive", "negative", "classes") if name in held}
+    costs = load_costs(config, sets or (), log, os.environ, classes).settings.labels.costs
+    return settings.model_copy(update={"labels": settings.labels.model_copy(update={"costs": costs})})
 
 
 def settings_of_next(

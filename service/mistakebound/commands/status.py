@@ -22,7 +22,7 @@ def status(
     """
     from mistakebound.commands import render_epochs
     from mistakebound.commands.committed_report import read_cut, read_lag, report_of
-    from mistakebound.commands.epoch_settings import settings_in_epoch
+    from mistakebound.commands.epoch_settings import settings_in_epoch, with_costs
     from mistakebound.commands.output import print_json, render_table
     from mistakebound.commands.render_report import render_report
     from mistakebound.core.model.settings_diff import changes
@@ -33,6 +33,8 @@ def status(
         cut = read_cut(reached)
         if model or cut.epoch is None:
             settings = settings_in_epoch(cut.epoch, config, sets, log)
+        else:
+            settings = with_costs(settings, cut.epoch, config, sets, log)
         found = report_of(reached, cut, settings, fold=model)
         lags = read_lag(reached)
     epoch, before, *_ = (*cut.epochs, None, None)

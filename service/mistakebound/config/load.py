@@ -55,6 +55,20 @@ def load_without_epoch(
     )
 
 
+def load_costs(
+    config: Path | None,
+    sets: Sequence[str],
+    log_url: str | None,
+    environ: Mapping[str, str],
+    classes: Mapping[str, Any],
+) -> Loaded:
+    """The same with nothing but `labels.costs`, for an epoch's classes: no epoch that does not learn from costs fixes them."""
+    problems: list[Problem] = []
+    known = (Given(f"labels.{name}", value, DEFAULT) for name, value in classes.items())
+    given = _given(config, sets, log_url, environ, problems)
+    return check(problems, known, (one for one in given if one.key == "labels.costs"))
+
+
 def load_in_epoch(
     config: Path | None,
     sets: Sequence[str],

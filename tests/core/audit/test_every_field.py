@@ -20,9 +20,15 @@ BEGUN_MS = 1_000
 MINUTE_MS = 60_000
 
 SETTINGS: dict[str, dict[str, Any]] = {
-    "averaged": {"kind": "averaged-perceptron"},
-    "probabilities": {"kind": "averaged-perceptron", "predictions": {"probability": True}},
-    "labels asked for": {"kind": "perceptron", "labels": {"ask": 1.0, "ask_seed": 4}},
+    "averaged": {"learner": {"kind": "averaged-perceptron"}},
+    "probabilities": {"learner": {"kind": "averaged-perceptron"}, "predictions": {"probability": True}},
+    "labels asked for": {"labels": {"ask": 1.0, "ask_seed": 4}},
+    "tenants, costs": {
+        "learner": {"cost_sensitive": True},
+        "labels": {"costs": {"false_positive": 2, "false_negative": 7}},
+        "features": {"cross": "/features/b"},
+    },
+    "restarts": {"learner": {"gamma": 2.5, "on_refuted": "restart"}},
 }
 
 
@@ -61,7 +67,8 @@ def lines(request: pytest.FixtureRequest) -> list[dict[str, Any]]:
     """A recording of what a worker made of them in several steps, as JSON objects without the header."""
     chosen = SETTINGS[request.param]
     settings = settings_for(
-        learner={"kind": chosen["kind"]},
+        learner={"kind": "perceptron", **chosen.get("learner", {})},
+        features=chosen.get("features", {}),
         labels={"max_delay": 0.03, "parking": 0.02, **chosen.get("labels", {})},
         predictions=chosen.get("predictions", {}),
         batch={"max_records": 10},
