@@ -23,12 +23,6 @@ SETTINGS: dict[str, dict[str, Any]] = {
     "averaged": {"learner": {"kind": "averaged-perceptron"}},
     "probabilities": {"learner": {"kind": "averaged-perceptron"}, "predictions": {"probability": True}},
     "labels asked for": {"labels": {"ask": 1.0, "ask_seed": 4}},
-    "tenants, costs": {
-        "learner": {"cost_sensitive": True},
-        "labels": {"costs": {"false_positive": 2, "false_negative": 7}},
-        "features": {"cross": "/features/b"},
-    },
-    "restarts": {"learner": {"gamma": 2.5, "on_refuted": "restart"}},
 }
 
 
@@ -68,7 +62,6 @@ def lines(request: pytest.FixtureRequest) -> list[dict[str, Any]]:
     chosen = SETTINGS[request.param]
     settings = settings_for(
         learner={"kind": "perceptron", **chosen.get("learner", {})},
-        features=chosen.get("features", {}),
         labels={"max_delay": 0.03, "parking": 0.02, **chosen.get("labels", {})},
         predictions=chosen.get("predictions", {}),
         batch={"max_records": 10},
