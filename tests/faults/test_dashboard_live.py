@@ -46,8 +46,8 @@ OF_OTHER_SETTINGS = {
 class Moving:
     """A worker on a stream that does not end, and a second worker with a learner of the other kind."""
 
-    def __init__(self, server: Prometheus, place: Deployment, other: Deployment) -> None:
-        self.server, self._place, self.other = server, place, other
+    def __init__(self, server: Prometheus, place: Deployment, other: Deployment, third: Deployment) -> None:
+        self.server, self._place, self.other, self.third = server, place, other, third
         workers = [place.worker(), other.worker()]
         self._producer: Child | None = None
         self.produce()
@@ -127,6 +127,7 @@ def moving(
             "learner.kind=halving", "learner.concepts=conjunctions", "learner.variables=3", "features.bias=false",
         )  # fmt: skip
         other = deployed("boolean", "sqlite:HOME/log.db", "", *boolean, partitions=1)
+        third = deployed("gone", "sqlite:HOME/log.db", "gone.", partitions=1)
         now_ms = round(time.time() * 1000)
         other.send(
             [
@@ -134,7 +135,7 @@ def moving(
                 Outgoing("labels", 0, b"1", b'{"id": "1", "label": true}', (), now_ms + 1),
             ]
         )
-        yield Moving(prometheus, place, other)
+        yield Moving(prometheus, place, other, third)
 
 
 def test_every_query_of_the_dashboard_is_answered(moving: Moving) -> None:
@@ -214,6 +215,19 @@ def test_the_table_of_models_has_the_one_that_needs_somebody_first(moving: Movin
         (query,) = panel(title, ALL).queries
         expr = filled(query.expr, {"job": [JOB]}, step_s=1, scrape_s=1, range_s=RANGE_S)
         assert moving.server.value(expr) == wanted, title
+
+
+def test_a_model_whose_last_worker_dies_is_first(moving: Moving) -> None:
+    """It stays in the table for an hour, and an alert names it."""
+    worker = moving.third.worker()
+    moving.server.watch(JOB, address_of(worker).removeprefix("http://"))
+    shows(lambda: moving.models().get("gone.", {}).get("workers") == 1, "it is scraped", worker)
+
+    worker.signal(signal.SIGKILL)
+    shows(lambda: moving.models()["gone."]["workers"] == 0, "it is away")
+    assert moving.models()["gone."]["urgency"] >= 50
+    shows(lambda: "MistakeboundModelDown" in moving.server.firing(JOB), "its alert fires")
+    assert next(iter(moving.models())) == "gone."
 
 
 def test_a_drift_shows_within_a_minute(moving: Moving) -> None:
