@@ -34,7 +34,7 @@ class Learner(Part, Protocol):
     def score(self, x: Features, clock: int) -> Any:
         """Score of the published prediction, finite: one number, or one for each known class.
 
-        `clock` = labelled examples known so far.
+        `clock` = labelled examples known so far; only averaged learners are told.
         """
 
     def predict(self, score: Any) -> Any:

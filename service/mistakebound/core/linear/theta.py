@@ -186,7 +186,9 @@ class Theta:
 
     def dot(self, x: Features) -> float:
         """w.x over k features, in their order."""
-        weights, unseen, total = self.weights, self.unseen, 0.0
+        if self._stale:
+            self._settle()
+        weights, unseen, total = self._weights, self.unseen, 0.0
         for name, value in x:
             total += weights.get(name, unseen) * value
         return total

@@ -107,14 +107,16 @@ class Model:
 
     def folded(self) -> Shared:
         """How many updates of all partitions it has folded."""
-        count = sum(self.updates)
-        if count != self._folded:  # an equal one is handed out again, the same object
-            self._folded = count
+        if self._encoded is None:
+            count = sum(self.updates)
+            if count != self._folded:  # an equal one is handed out again, the same object
+                self._folded = count
         return self._folded
 
     def encoded_version(self) -> Raw:
         """`version` as JSON text, made once a version."""
         if self._encoded is None:
+            self.folded()
             self._encoded = Raw(encode(self.version()))
         return self._encoded
 
@@ -135,7 +137,7 @@ class Model:
 
     def score(self, x: Features) -> Score:
         """The score of a published prediction: one number, or one for each class known."""
-        score: Score = self.learner.score(x, sum(self.clock))
+        score: Score = self.learner.score(x, 0 if self._averaging is None else sum(self.clock))
         return score
 
     def size(self, x: Features) -> float:
@@ -145,7 +147,8 @@ class Model:
 
     def predict(self, score: Score) -> LabelValue | None:
         """The class of a score, in the declared form; None where no class is known."""
-        return self._declared(self.learner.predict(score))
+        said = self.learner.predict(score)
+        return self.classes[0 if said else 1] if self._binary else said
 
     def says(self, x: Features) -> LabelValue | None:
         """The class that would be published now."""
@@ -153,9 +156,15 @@ class Model:
 
     def decide(self, x: Features, label: LabelValue) -> tuple[float, LabelValue | None]:
         """(how much of y*x must be added on this label, 0 for nothing; the class the current hypothesis predicts)."""
-        amount, said = self.learner.decide(x, self._learned(label))
-        predicted = self._declared(said)
-        return self._at_cost(amount, label, predicted), predicted
+        if self._binary:
+            positive, negative = self.classes
+            amount, said = self.learner.decide(x, label == positive)
+            predicted = positive if said else negative
+        else:
+            amount, predicted = self.learner.decide(x, label)
+        if self.costs is not None:
+            amount = self._at_cost(amount, label, predicted)
+        return amount, predicted
 
     def judge(self, x: Features, label: LabelValue) -> tuple[float, LabelValue | None, LabelValue | None]:
         """What `decide` gives, and the class that would be published now."""
@@ -186,9 +195,6 @@ class Model:
     def _learned(self, label: LabelValue | None) -> LabelValue | None:
         """A class as the learner knows it: with two classes, whether it is the positive one."""
         return label == self.classes[0] if self._binary else label
-
-    def _declared(self, label: LabelValue | None) -> LabelValue | None:
-        return self.classes[0 if label else 1] if self._binary else label
 
     def labelled(self, partition: int) -> None:
         """One more labelled example is known."""

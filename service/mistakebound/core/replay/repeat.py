@@ -31,6 +31,7 @@ from mistakebound.core.records import INPUTS, Record, Topic, Transaction
 from mistakebound.core.replay.recorded import NotAsRecorded, Recorded, RecordedStep
 from mistakebound.core.replay.replay import EVERYTHING
 from mistakebound.core.replay.versions import Versions
+from mistakebound.core.step.draft import Draft
 from mistakebound.core.step.facts import StepFacts
 from mistakebound.core.step.merge import Merge
 from mistakebound.core.step.partition_step import PartitionStep
@@ -237,14 +238,14 @@ class _Epoch:
         state = State(self._settings, model, self._ledgers, ANY_SIZE, schemas=schemas)
         step = PartitionStep(state, partition, facts)
         if head.messages is not None:
-            step.reader = _reader(head, self._settings)
+            step.draft.reader = _reader(head, self._settings)
         self._consume(step, head)
         # A step may close between expiries, before the record that caused them.
         ledger.stream_time = max(ledger.stream_time, head.at)
-        step.clear_away(len(head.decisions) - len(step.decisions), EVERYTHING)
+        step.clear_away(len(head.decisions) - len(step.draft.decisions), EVERYTHING)
         outputs = []  # type: ignore[var-annotated]
         position = step.close(outputs)
-        _compare(head, step, ledger)
+        _compare(head, step.draft)
         for output in outputs:
             if output.topic == "updates":
                 message = read_update(Record(output.topic, partition, 0, 0, output.key, output.value))
@@ -258,8 +259,9 @@ class _Epoch:
             self._progress(state)
 
     def _consume(self, step: PartitionStep, head: RecordedStep) -> None:
-        merge = Merge([step.partition], EVERYTHING, EVERYTHING)
-        fits, refused = step.sizes, Sizes(step.model, NO_SIZE)
+        draft = step.draft
+        merge = Merge([draft.partition], EVERYTHING, EVERYTHING)
+        fits, refused = draft.sizes, Sizes(draft.model, NO_SIZE)
         invalid = {
             ("examples", decision.source)
             if decision.label_offset is None
@@ -269,13 +271,13 @@ class _Epoch:
         }
         for run, count in enumerate(head.order):
             topic = INPUTS[run % 2]
-            drained = {(INPUTS[(run + 1) % 2], step.partition)}
-            records = self._next(topic, step.partition, count, head.place)
+            drained = {(INPUTS[(run + 1) % 2], draft.partition)}
+            records = self._next(topic, draft.partition, count, head.place)
             for is_invalid, same in groupby(records, lambda record: (record.topic, record.offset) in invalid):
-                step.sizes = refused if is_invalid else fits
+                draft.sizes = refused if is_invalid else fits
                 merge.add(same)
                 step.run(merge, drained, EVERYTHING, EVERYTHING)
-        step.sizes = fits
+        draft.sizes = fits
 
     def _next(self, topic: Topic, partition: int, count: int, place: str) -> list[Record]:
         queue = self._recorded.inputs[topic, partition]
@@ -295,24 +297,24 @@ def _reader(head: RecordedStep, settings: Settings) -> InputReader:
     return InputReader(messages, settings.labels, settings.features)
 
 
-def _compare(head: RecordedStep, step: PartitionStep, ledger: Ledger) -> None:
+def _compare(head: RecordedStep, draft: Draft) -> None:
     """Raises NotAsRecorded where this partition step came to something else."""
-    for made, recorded in zip(step.decisions, head.decisions, strict=False):
+    for made, recorded in zip(draft.decisions, head.decisions, strict=False):
         if made != recorded:
             raise NotAsRecorded(head.place, f"decision {_shown(recorded)} should be {_shown(made)}")
-    if len(step.decisions) != len(head.decisions):
+    if len(draft.decisions) != len(head.decisions):
         raise NotAsRecorded(
-            head.place, f"it has {len(head.decisions)} decisions, should have {len(step.decisions)}"
+            head.place, f"it has {len(head.decisions)} decisions, should have {len(draft.decisions)}"
         )
-    if ledger.stream_time != head.at:
-        raise NotAsRecorded(head.place, f"its stream time is {head.at}, should be {ledger.stream_time}")
+    if draft.ledger.stream_time != head.at:
+        raise NotAsRecorded(head.place, f"its stream time is {head.at}, should be {draft.ledger.stream_time}")
     for name, counted, tally in (
-        ("life", ledger.tallies.life, head.tallies.life),
-        ("the epoch", ledger.tallies.epoch, head.tallies.epoch),
+        ("life", draft.ledger.tallies.life, head.tallies.life),
+        ("the epoch", draft.ledger.tallies.epoch, head.tallies.epoch),
     ):
         if (counts := _counts(counted)) != (said := _counts(tally)):
             raise NotAsRecorded(head.place, f"its tallies of {name} are {said}, should be {counts}")
-    if (ours := _by_tenant(ledger.tallies)) != (theirs := _by_tenant(head.tallies)):
+    if (ours := _by_tenant(draft.ledger.tallies)) != (theirs := _by_tenant(head.tallies)):
         raise NotAsRecorded(head.place, f"its tallies by tenant are {theirs}, should be {ours}")
 
 

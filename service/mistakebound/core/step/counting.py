@@ -5,7 +5,7 @@ records of the same partition step depend on is kept up at once: the classes see
 """
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import cast
 
 from msgspec import UNSET
@@ -38,28 +38,31 @@ class Counting:
         self._updates = 0
 
     def judged(
-        self, label: LabelValue, predicted: LabelValue | None, *, of_epoch: bool, outstanding: int
+        self, label: LabelValue, predicted: LabelValue | None, of_epoch: bool, outstanding: int
     ) -> bool:
         """Count a published prediction and its label; returns whether it was mistaken.
 
         `of_epoch`: it was made in the present epoch. `outstanding`: examples waiting, this one included.
         """
-        name, said = spelled(label), None if predicted is None else spelled(predicted)
-        mistaken, leader, differs = predicted != label, self._life.name, name != self._last
+        name, life, epoch = spelled(label), self._life, self._epoch
+        # The reader gives equal classes as one object, which saves looking up the spelling of nearly every prediction.
+        said = name if predicted is label else None if predicted is None else spelled(predicted)
+        leader, differs = life.name, name != self._last
         one = (name, said, leader, differs)
         self._judged.append(one)
         if of_epoch:
-            leads = self._epoch.name
+            leads = epoch.name
             self._of_epoch.append(one if leads == leader else (name, said, leads, differs))
         self._last = name
-        self._life.see(name)
-        self._epoch.see(name)
+        life.see(name)
+        epoch.see(name)
         if outstanding > self._outstanding:  # noqa: PLR1730 - `max` would be a call for each label
             self._outstanding = outstanding
-        if mistaken:
-            self._tallies.life.mistakes += 1
-            self._tallies.epoch.mistakes += of_epoch
-        return mistaken
+        if predicted == label:
+            return False
+        self._tallies.life.mistakes += 1
+        self._tallies.epoch.mistakes += of_epoch
+        return True
 
     def predicted(self, tenant: str) -> None:
         """Count a prediction of a tenant's example."""
@@ -71,10 +74,10 @@ class Counting:
         line.labelled += 1
         line.mistakes += mistaken
 
-    def at_label(self, *, mistaken: bool, of_epoch: bool) -> None:
-        """Count what the model says of the example just judged, before it learns from the label."""
-        self._at_label[0] += mistaken
-        self._at_label[1] += mistaken and of_epoch
+    def mistaken_at_label(self, *, of_epoch: bool) -> None:
+        """Count that the model is wrong of the example just judged, before it learns from the label."""
+        self._at_label[0] += 1
+        self._at_label[1] += of_epoch
 
     def updated(self, *, demoted: bool, tenant: str | None = None) -> None:
         """The model learned, from an example of this tenant."""
@@ -89,18 +92,15 @@ class Counting:
             asked = tally.of_asked()
             asked.radius = max(asked.radius, length)
 
-    def _ended(self, decision: Decision, weight: int) -> None:
+    def ended(self, decision: Decision, weight: int) -> None:
         """An example whose prediction said whether its label is asked for has its label, or is given up."""
         labelled = decision.label_offset is not None
         mistaken = labelled and decision.prediction != decision.label
         for tally in (self._tallies.life, self._tallies.epoch):
             tally.of_asked().count(weight, labelled=labelled, mistaken=mistaken)
 
-    def close(self, decisions: Iterable[Decision], examples: int, labels: int) -> None:
+    def close(self, decisions: Sequence[Decision], examples: int, labels: int) -> None:
         """Add up what these decisions, and the numbers of examples and labels consumed, come to."""
-        for decision in decisions:
-            if decision.weight is not None:
-                self._ended(decision, decision.weight)
         of_examples, of_labels = _outcomes(decisions)
         of_examples["consumed"], of_labels["consumed"] = examples, labels
         for tally, majority in ((self._tallies.life, self._life), (self._tallies.epoch, self._epoch)):
@@ -153,18 +153,21 @@ def _name(label: LabelValue | None) -> str | None:
     return None if label is None else spelled(label)
 
 
-def _outcomes(decisions: Iterable[Decision]) -> tuple[dict[str, int], dict[str, int]]:
+def _outcomes(decisions: Sequence[Decision]) -> tuple[dict[str, int], dict[str, int]]:
     """How many examples and how many labels ended how."""
     examples: dict[str, int] = {}
     labels: dict[str, int] = {}
-    counts = Counter((decision.outcome, decision.label_offset is None) for decision in decisions)
+    # Nearly all were applied: what is asked of every decision is asked in one comprehension.
+    others = [decision for decision in decisions if decision.outcome != "applied"]
+    applied = len(decisions) - len(others)
+    if applied:
+        examples["labelled"] = labels["applied"] = applied
+    counts = Counter((decision.outcome, decision.label_offset is None) for decision in others)
     for (outcome, of_example), count in counts.items():
         if of_example:
             examples[outcome] = count
         elif outcome != "parked":
             labels[outcome] = count
-        if outcome == "applied":
-            examples["labelled"] = count
     return examples, labels
 
 

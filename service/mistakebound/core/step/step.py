@@ -12,7 +12,6 @@ from mistakebound.core.step.facts import PartitionTotals, StepFacts
 from mistakebound.core.step.merge import Merge
 from mistakebound.core.step.partition_step import PartitionStep
 from mistakebound.core.step.state import State
-from mistakebound.core.step.torn_step import TornPartitionStep
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,9 +50,7 @@ def step(
     allowance = max(1, max_records // len(partitions))
     room = state.settings.batch.max_bytes // len(partitions)
     for partition in partitions:
-        ledger = state.ledgers[partition]
-        kind = TornPartitionStep if ledger.examples_next < ledger.published_end else PartitionStep
-        of_partition = kind(state, partition, facts, explain // len(partitions))
+        of_partition = PartitionStep(state, partition, facts, explain // len(partitions))
         of_partition.run(merge, drained, allowance, room)
         positions[partition] = of_partition.close(outputs)
     return Step(

@@ -7,16 +7,16 @@ from tests.gates.mutations.mutation import Guard
 BESIDE: Sequence[Guard] = (
     Guard(
         "a label that was not asked for is learned from",
-        "core/step/partition_step.py",
-        "entry.beside is not None and entry.beside.weight == 0)",
-        "entry.beside is not None and entry.beside.weight == -1)",
+        "core/step/labels.py",
+        "(entry.beside is None or entry.beside.weight != 0)",
+        "(entry.beside is None or entry.beside.weight != -1)",
         "core/step/test_asking.py::test_only_labels_asked_for_are_learned_from",
     ),
     Guard(
         "a label applied late is learned from though labels are asked for",
-        "core/step/partition_step.py",
-        "            if late or (entry.beside",
-        "            if (entry.beside",
+        "core/step/labels.py",
+        "asked = not late and (entry",
+        "asked = (entry",
         "core/step/test_asking.py::test_a_label_applied_late_is_judged_and_not_learned_from",
     ),
     Guard(

@@ -157,9 +157,9 @@ CORE: Sequence[Guard] = (
     ),
     Guard(
         "an example of a torn step is predicted twice",
-        "core/step/step.py",
-        "if ledger.examples_next < ledger.published_end else PartitionStep",
-        "if False else PartitionStep",
+        "core/step/partition_step.py",
+        "        torn = self.ledger.examples_next < self.ledger.published_end",
+        "        torn = False",
         "worker/test_torn_steps.py::test_what_loses_nothing_is_healed",
     ),
     # What must fit into a topic.
