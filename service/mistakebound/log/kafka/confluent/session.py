@@ -155,8 +155,9 @@ class ConfluentSession:
         at = message.topic(), message.partition()
         if error is None:
             if at in self._next and at not in self._paused:
-                records.append(record_of(self._names, message, self._again.record))
-                self._next[at] = message.offset() + 1
+                record = record_of(self._names.to_logical[at[0]], at[1], message, self._again.record)
+                records.append(record)
+                self._next[at] = record.offset + 1
         elif error.code() == KafkaError._PARTITION_EOF:
             if at in self._next:
                 self._next[at] = max(self._next[at], message.offset())
