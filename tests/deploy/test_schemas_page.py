@@ -34,7 +34,7 @@ def test_the_example_prints_what_it_says(
 
     def placed(text: str) -> str:
         text = text.replace("localhost:9092", kafka_bootstrap).replace("http://localhost:8081", apicurio_url)
-        return re.sub(r'"shop\.public\.(\w+)"(?=[,\n])', rf'"{prefix}shop.public.\1"', text)
+        return re.sub(r'(?<!"namespace": )"shop\.public\.(\w+)"(?=[,\n])', rf'"{prefix}shop.public.\1"', text)
 
     monkeypatch.chdir(tmp_path)
     monkeypatch.setitem(ENVIRON, "MISTAKEBOUND_HTTP__ADDRESS", "127.0.0.1:0")
