@@ -15,7 +15,7 @@ from tests.config.support.loading import load_sets, problem_of
         (["labels.positive=1", "labels.negative=1"], "labels.positive"),
         (["labels.positive=spam"], "labels.positive"),
         (["labels.positive=1", "labels.negative=false"], "labels.positive"),
-        (["learner.delay_policy=issued"], "learner.delay_policy"),
+        (["learner.kind=averaged-perceptron", "learner.delay_policy=issued"], "learner.delay_policy"),
         (["http.address=localhost"], "http.address"),
         (["http.address=::1:9464"], "http.address"),
         (["http.address=localhost:99999"], "http.address"),

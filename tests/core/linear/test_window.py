@@ -150,7 +150,12 @@ def test_names_that_no_counting_update_has_vanish() -> None:
     assert len(one.theta()) == one.window.counting()[0] <= 30
     assert sum(len(row) for blocks in one._theta.blocks.of for row in blocks.values()) <= 30
     assert len(one._theta.blocks.of[0]) <= 11
-    many = Model(Settings.model_validate({"learner": {"window": 1}, "labels": {"classes": "open"}}), 1)
+    many = Model(
+        Settings.model_validate(
+            {"learner": {"kind": "averaged-perceptron", "window": 1}, "labels": {"classes": "open"}}
+        ),
+        1,
+    )
     for label in ("ape", "bee"):
         many.learner.fold(0, (("a", 1.0),), label, 1, None)
     assert many.learner.score((("a", 1.0),), 2) == [2.0], "only bee is known"

@@ -85,8 +85,11 @@ def test_a_fitted_scale_keeps_what_categories_say() -> None:
         for n in range(300)
     ]
     scale = fitted(read(row.features, FeatureSettings(bias=False)) for row in rows)
+    averaged = {"learner": {"kind": "averaged-perceptron"}}
     reports = [
-        report_of(replay_rows(rows, Settings.model_validate({"features": {"scale": table}}), 1, 0))
+        report_of(
+            replay_rows(rows, Settings.model_validate({**averaged, "features": {"scale": table}}), 1, 0)
+        )
         for table in ({}, scale)
     ]
 

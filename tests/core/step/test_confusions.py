@@ -39,7 +39,7 @@ def streams(classes: int, most: int) -> st.SearchStrategy[list[Judged]]:
 
 def test_every_pair_of_two_classes_is_counted() -> None:
     """The worker's predictions, and those of the majority so far."""
-    f = Feeder(labels={"positive": "spam", "negative": "ham"})
+    f = Feeder(labels={"positive": "spam", "negative": "ham"}, learner={"kind": "averaged-perceptron"})
     for number, label in enumerate(["spam", "spam", "ham", "spam"]):
         f.feed(f.example(f"i{number}", number), f.label(f"i{number}", number, label))
     found = f.ledger.tallies.life.confusion

@@ -80,7 +80,7 @@ def test_a_prediction_has_its_examples_partition_key_and_headers() -> None:
 
 def test_a_prediction_says_what_it_was_made_of() -> None:
     """Features as sent, the example's offset, stream time, and the model's version."""
-    f = Feeder(labels={"positive": "spam", "negative": "ham"})
+    f = Feeder(labels={"positive": "spam", "negative": "ham"}, learner={"kind": "averaged-perceptron"})
     f.feed(f.record("examples", 900, b"{"), f.example("z", 2000))
     fed = f.feed(f.example(7, 1500, {"b": 1, "a": 0.10}))
     assert fed.predictions == [

@@ -94,7 +94,8 @@ def test_predicted_is_the_deciding_models_class_or_when_issued_the_published_one
 
 def test_an_update_says_all_that_a_fold_needs() -> None:
     """And which model decided it; its key is the id."""
-    f = Feeder(partitions=2, labels={"positive": "spam", "negative": "ham"})
+    spam = {"positive": "spam", "negative": "ham"}
+    f = Feeder(partitions=2, labels=spam, learner={"kind": "averaged-perceptron"})
     f.feed(f.example("z", 1, partition=0), f.label("z", 2, "ham", partition=0))
     fed = f.feed(f.example(7, 3, ["free"], partition=1), f.label("7", 4, "spam", partition=1))
     assert fed.updates == [
