@@ -2,6 +2,7 @@
 
     python -m tests.benchmarks [throughput]   ours beside the limit, the users' loop, Quix or Faust + River
     python -m tests.benchmarks confluent      ours on confluent-kafka beside its own limit and Quix + River
+    python -m tests.benchmarks jvm            both clients, interpreted and compiled, beside Kafka Streams
     python -m tests.benchmarks workloads      ours beside the limit: features, tokens, mistakes, classes
     python -m tests.benchmarks short          in two minutes: ours beside the limit and the users' loop
     python -m tests.benchmarks offline        replay beside River, scikit-learn, Vowpal Wabbit; recovery
@@ -37,9 +38,14 @@ COMPARED = {
         (throughput.CONFLUENT, throughput.CONFLUENT_COMPILED),
         throughput.CONFLUENT_GOALS,
     ),
+    "jvm": (
+        throughput.JVM_CONTENDERS,
+        (throughput.COMPILED, throughput.CONFLUENT_COMPILED),
+        throughput.JVM_GOALS,
+    ),
 }
 ROUNDS = {"workloads": 3, "short": 3}
-RECORDS = {"confluent": 100_000, "short": 20_000}
+RECORDS = {"confluent": 100_000, "short": 20_000, "jvm": 200_000}
 
 
 def main() -> int:
@@ -63,12 +69,13 @@ def main() -> int:
         hash_bits=given.hash_bits,
         margin=given.margin,
     )
-    with _broker(given.bootstrap) as bootstrap:
+    with _broker(given.bootstrap) as (bootstrap, pid):
         if given.what == "workloads":
             print("\n" + workloads.table(bootstrap, work, rounds, report=_tell))
             return 0
         contenders, ours, goals = COMPARED[given.what]
-        found = throughput.interleaved(_chosen(contenders, work, given.only), bootstrap, work, rounds)
+        chosen = _chosen(contenders, work, given.only)
+        found = throughput.interleaved(chosen, bootstrap, work, rounds, pid)
         for each in ours:
             print(f"\n{throughput.table(found, each.name)}")
             print(f"\n{throughput.against(found, each.name, goals)}")
@@ -84,7 +91,9 @@ def _arguments() -> argparse.Namespace:
     commands = (*COMPARED, "workloads", "offline", "drift")
     parser.add_argument("what", nargs="?", default="throughput", choices=commands)
     parser.add_argument("--rounds", type=int, help="default 5; of workloads and short 3")
-    parser.add_argument("--records", type=int, help="default 40,000; of confluent 100,000, of short 20,000")
+    parser.add_argument(
+        "--records", type=int, help="default 40,000; of confluent 100,000, of short 20,000, of jvm 200,000"
+    )
     parser.add_argument("--features", type=int, default=10)
     parser.add_argument("--sparse", action="store_true", help="tokens of a vocabulary")
     parser.add_argument("--hash-bits", type=int, default=0, help="names are numbers of so many bits")
@@ -98,12 +107,13 @@ def _arguments() -> argparse.Namespace:
 
 
 @contextmanager
-def _broker(given: str | None) -> Iterator[str]:
+def _broker(given: str | None) -> Iterator[tuple[str, int | None]]:
+    """Its address, and its process where it is ours."""
     if given:
-        yield given
+        yield given, None
         return
     with tempfile.TemporaryDirectory() as folder, Broker(Path(folder)) as broker:
-        yield broker.bootstrap
+        yield broker.bootstrap, broker.pid
 
 
 def _chosen(contenders: Sequence[Contender], work: Workload, only: str) -> list[Contender]:

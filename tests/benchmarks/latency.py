@@ -4,7 +4,8 @@
 
 Each round measures, one after the other: transactions of one record of the same client, without and with
 offsets, on an idle broker; then each rate, with a worker and topics of its own, examples and labels sent by
-a process of its own. The same reader sees them all. A bare transaction is timed from before it begins; an
+a process of its own; then Kafka Streams at 1,000 examples a second, with commits every 20 and 100 ms. The same
+reader sees them all. A bare transaction is timed from before it begins; an
 example from when the broker appended it, in whole ms, rounded down: the time for which its sender held it back to fill a batch
 is not counted. What comes in the first two seconds is not counted. Takes about a minute a round.
 """
@@ -24,6 +25,10 @@ from typing import Any
 
 import msgspec
 
+from mistakebound.commands.topics.rules import wanted_config
+from mistakebound.log import open_log
+from mistakebound.log.protocol import Log
+from mistakebound.settings import Settings
 from tests.benchmarks.throughput import ROOT
 from tests.faults.support.children import Children
 from tests.faults.support.deployment import Deployment, assigned
@@ -37,6 +42,8 @@ PREDICTION_BYTES = 400
 """About what a prediction with ten features has."""
 DELAY_S = 1.0
 """Between an example and its label."""
+STREAMS_RATE = 1_000
+STREAMS_COMMITS_MS = (20, 100)
 SETTLING_S = 2
 PATIENCE_S = 90.0
 GOALS = (1.5, 3.0)
@@ -88,6 +95,10 @@ def main() -> None:
             for rate in rates:
                 home = Path(scratch) / f"{number}-{rate}"
                 measured[f"ours, {rate:,} examples/s"] = _ours(broker.bootstrap, home, rate, given.seconds)
+            for commit_ms in STREAMS_COMMITS_MS:
+                home = Path(scratch) / f"{number}-streams-{commit_ms}"
+                named = f"Kafka Streams, commits every {commit_ms} ms, {STREAMS_RATE:,} examples/s"
+                measured[named] = _streams(broker.bootstrap, home, commit_ms, given.seconds)
             for name, latency in measured.items():
                 found.setdefault(name, []).append(latency)
                 print(f"  round {number + 1} {name}: {latency.p50:.1f} ms, {latency.p99:.1f} ms", flush=True)
@@ -125,29 +136,63 @@ def _ours(bootstrap: str, home: Path, rate: int, seconds: int) -> Latency:
     children = Children(home)
     prefix = f"{home.name}."
     settings = ("labels.max_delay=P7D", "learner.kind=perceptron")
-    for topic in ("examples", "labels"):
-        _create(bootstrap, f"{prefix}{topic}", PARTITIONS, {"message.timestamp.type": "LogAppendTime"})
+    _create_inputs(bootstrap, prefix)
     try:
         with Deployment(f"kafka://{bootstrap}", prefix, children, *settings, partitions=PARTITIONS) as place:
             assigned(place.worker())
-            arrivals = {
-                "bootstrap": bootstrap,
-                "examples": f"{prefix}examples",
-                "labels": f"{prefix}labels",
-                "partitions": PARTITIONS,
-                "rate": rate,
-                "seconds": seconds + SETTLING_S,
-                "delay_s": DELAY_S,
-            }
-            count = rate * (seconds + SETTLING_S)
-            seen = _watch(bootstrap, f"{prefix}predictions", PARTITIONS, "arrivals", arrivals, count)
-            arrived_ms = {
-                (p, record.offset): record.timestamp_ms
-                for p in range(PARTITIONS)
-                for record in place.log.read("examples", p, 0)
-            }
+            return _measured(place.log, bootstrap, prefix, rate, seconds)
     finally:
         children.kill()
+
+
+def _streams(bootstrap: str, home: Path, commit_ms: int, seconds: int) -> Latency:
+    home.mkdir()
+    prefix = f"{home.name}."
+    _create_inputs(bootstrap, prefix)
+    settings = Settings.model_validate({"log": {"url": f"kafka://{bootstrap}", "prefix": prefix}})
+    task = {
+        "bootstrap": bootstrap,
+        "prefix": prefix,
+        "examples": f"{prefix}examples",
+        "labels": f"{prefix}labels",
+        "records": 0,
+        "options": {"folder": str(home), "tuned": True, "commit_ms": commit_ms},
+    }
+    command = [sys.executable, "-m", "tests.benchmarks.contenders.kafka_streams", json.dumps(task)]
+    with open_log(settings) as log:
+        log.create_topics(PARTITIONS, wanted_config(settings))
+        with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as worker:
+            try:
+                assert worker.stdout is not None
+                assert worker.stdout.readline() == "ready\n", "Kafka Streams did not start"
+                return _measured(log, bootstrap, prefix, STREAMS_RATE, seconds)
+            finally:
+                worker.kill()
+
+
+def _create_inputs(bootstrap: str, prefix: str) -> None:
+    for topic in ("examples", "labels"):
+        _create(bootstrap, f"{prefix}{topic}", PARTITIONS, {"message.timestamp.type": "LogAppendTime"})
+
+
+def _measured(log: Log, bootstrap: str, prefix: str, rate: int, seconds: int) -> Latency:
+    """Send examples and labels; what passes until each prediction is read."""
+    arrivals = {
+        "bootstrap": bootstrap,
+        "examples": f"{prefix}examples",
+        "labels": f"{prefix}labels",
+        "partitions": PARTITIONS,
+        "rate": rate,
+        "seconds": seconds + SETTLING_S,
+        "delay_s": DELAY_S,
+    }
+    count = rate * (seconds + SETTLING_S)
+    seen = _watch(bootstrap, f"{prefix}predictions", PARTITIONS, "arrivals", arrivals, count)
+    arrived_ms = {
+        (p, record.offset): record.timestamp_ms
+        for p in range(PARTITIONS)
+        for record in log.read("examples", p, 0)
+    }
     found = [(_read(each.value), each) for each in seen]
     return Latency.of(
         [

@@ -1,12 +1,14 @@
-"""Labelled examples a second of every contender, interleaved on one broker: medians, spreads, ratios."""
+"""What an example costs every contender, and how many it labels a second, interleaved on one broker."""
 
 import json
+import os
 import subprocess
 import tempfile
 import time
 import uuid
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from statistics import median
 from typing import Any
 
@@ -50,10 +52,18 @@ CONTENDERS = (
     Contender("Quix Streams + River, at least once", "quix", {"guarantee": "at-least-once"}),
     Contender("Faust + River, at least once", "faust_river", {}),
 )
+STREAMS = Contender("Kafka Streams, exactly once", "kafka_streams", {"tuned": False, "commit_ms": 100})
+STREAMS_TUNED = Contender(
+    "Kafka Streams, exactly once, tuned", "kafka_streams", {"tuned": True, "commit_ms": 1_000}
+)
+JVM_CONTENDERS = (OURS, COMPILED, CONFLUENT, CONFLUENT_COMPILED, STREAMS, STREAMS_TUNED, QUIX)
+"""Both clients and both builds beside a compiler that takes its time to warm up: in a long run."""
+
 GOALS = {LIMIT.name: 0.65, USERS.name: 1.5, QUIX.name: 1.8}
 """How many times as fast ours is to be."""
 
 CONFLUENT_CONTENDERS = (CONFLUENT_LIMIT, CONFLUENT, CONFLUENT_COMPILED, QUIX)
+JVM_GOALS = {STREAMS_TUNED.name: 1.2}
 CONFLUENT_GOALS = {CONFLUENT_LIMIT.name: 0.5, QUIX.name: 3.0}
 
 
@@ -107,15 +117,26 @@ def run(contender: Contender, bootstrap: str, work: Workload, inputs: Settings) 
 
 
 def interleaved(
-    contenders: Sequence[Contender], bootstrap: str, work: Workload, rounds: int
+    contenders: Sequence[Contender],
+    bootstrap: str,
+    work: Workload,
+    rounds: int,
+    broker_pid: int | None = None,
 ) -> dict[str, list[dict[str, Any]]]:
-    """Every contender once a round, each round in another order."""
+    """Every contender once a round, each round in another order; before them the first, to warm up the broker.
+
+    With the broker's process known, results tell `broker_cpu_seconds`, too: it takes its share of the same cores.
+    """
     inputs = send(bootstrap, work, f"in-{uuid.uuid4().hex[:8]}.")
+    run(contenders[0], bootstrap, work, inputs)
     found: dict[str, list[dict[str, Any]]] = {each.name: [] for each in contenders}
     for number in range(rounds):
         turn = number % len(contenders)
         for each in (*contenders[turn:], *contenders[:turn]):
+            before = _cpu_seconds(broker_pid)
             result = run(each, bootstrap, work, inputs)
+            if broker_pid is not None:
+                result["broker_cpu_seconds"] = _cpu_seconds(broker_pid) - before
             found[each.name].append(result)
             rate = result["labelled"] / result["seconds"]
             cpu = result["cpu_seconds"] / result["labelled"] * 1e6
@@ -134,29 +155,61 @@ def suited(contender: Contender, work: Workload) -> Contender | None:
     return None if rivers and (work.classes > 2 or work.sparse) else contender
 
 
+def _cpu_seconds(pid: int | None) -> float:
+    """Of a process so far, in all its threads."""
+    if pid is None:
+        return 0.0
+    user, system = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[11:13]
+    return (int(user) + int(system)) / os.sysconf("SC_CLK_TCK")
+
+
 def _more(result: dict[str, Any]) -> str:
-    return " ".join(f"{name} {result[name]}" for name in ("mistakes", "updates") if name in result)
+    return " ".join(
+        f"{name} {result[name]}" for name in ("mistakes", "updates", "transactions") if name in result
+    )
 
 
 def table(found: dict[str, list[dict[str, Any]]], ours: str) -> str:
-    """Markdown: medians, spreads, and how many times as fast ours is, round by round."""
+    """Markdown: medians and spreads; first what an example costs, since the cores are shared; ratios round by round."""
     lines = [
-        "| | labelled examples/s | spread | ours is, times as fast | spread | CPU us/example | ours takes, times less |",
-        "|---|---|---|---|---|---|---|",
+        "| | CPU us/example | ours takes, times less | spread | broker's CPU us/example | labelled examples/s "
+        "| spread | in the second half | ours is, times as fast | spread | mistakes | transactions |",
+        "|---" * 12 + "|",
     ]
-    rates = rates_of(found)
-    costs = {
-        name: [one["cpu_seconds"] / one["labelled"] * 1e6 for one in results]
-        for name, results in found.items()
-    }
-    for name, rate in rates.items():
-        faster = ratios(rates.get(ours, rate), rate)
+    rates, costs = rates_of(found), costs_of(found)
+    for name, results in found.items():
+        faster = ratios(rates.get(ours, rates[name]), rates[name])
         less = ratios(costs[name], costs.get(ours, costs[name]))
-        lines.append(
-            f"| {name} | {median(rate):,.0f} | {min(rate):,.0f} to {max(rate):,.0f} | {median(faster):.2f} | "
-            f"{min(faster):.2f} to {max(faster):.2f} | {median(costs[name]):.1f} | {median(less):.2f} |"
+        later = [one["half_labelled"] / one["half_seconds"] for one in results if one["half_labelled"]]
+        cells = (
+            f"{median(costs[name]):.1f}",
+            f"{median(less):.2f}",
+            f"{min(less):.2f} to {max(less):.2f}",
+            _median([each / 1e-6 for each in _each(results, "broker_cpu_seconds")], ".1f"),
+            f"{median(rates[name]):,.0f}",
+            f"{min(rates[name]):,.0f} to {max(rates[name]):,.0f}",
+            _median(later, ",.0f"),
+            f"{median(faster):.2f}",
+            f"{min(faster):.2f} to {max(faster):.2f}",
+            _median([one["mistakes"] for one in results if "mistakes" in one], ",.0f"),
+            _median([one["transactions"] for one in results if "transactions" in one], ",.0f"),
         )
+        lines.append(f"| {' | '.join((name, *cells))} |")
     return "\n".join(lines)
+
+
+def _each(results: Sequence[dict[str, Any]], seconds: str) -> list[float]:
+    """Seconds for each labelled example, of the rounds that tell them."""
+    return [one[seconds] / one["labelled"] for one in results if seconds in one]
+
+
+def _median(values: Sequence[float], form: str) -> str:
+    return f"{median(values):{form}}" if values else ""
+
+
+def costs_of(found: dict[str, list[dict[str, Any]]]) -> dict[str, list[float]]:
+    """CPU us of the contender's own for each labelled example, round by round."""
+    return {name: [each / 1e-6 for each in _each(results, "cpu_seconds")] for name, results in found.items()}
 
 
 def rates_of(found: dict[str, list[dict[str, Any]]]) -> dict[str, list[float]]:

@@ -2,6 +2,6 @@
 
 TASK is JSON: `bootstrap`, `prefix` (of its own outputs and group), `examples`, `labels` (topics), `records`,
 `options`. Each prints one line of JSON when it has worked off the stream: `seconds` from the first record
-delivered to the last commit acknowledged, `cpu_seconds` of its process meanwhile, `labelled`, and what else it
-knows of itself.
+delivered to the last commit acknowledged, `cpu_seconds` of its process meanwhile, `labelled`, the same three of
+the second half (`half_seconds` and so on), and what else it knows of itself.
 """

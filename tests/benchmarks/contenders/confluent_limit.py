@@ -39,7 +39,7 @@ def main(task: Task) -> None:
     consumer.subscribe([task.examples, task.labels])
     producer = Producer({**everywhere, "transactional.id": f"{task.prefix}id", **PRODUCER})
     producer.init_transactions(PATIENCE_S)
-    clock, output = Clock(), f"{task.prefix}predictions"
+    clock, output = Clock(task.records), f"{task.prefix}predictions"
     examples = labels = transactions = 0
     while min(examples, labels) < task.records:
         messages = consumer.consume(MAX_RECORDS, FULL_S)
@@ -58,6 +58,7 @@ def main(task: Task) -> None:
             else:
                 labels += 1
             offsets[topic, partition] = message.offset() + 1
+        clock.reached(labels)
         producer.send_offsets_to_transaction(
             [TopicPartition(*place, offset) for place, offset in offsets.items()],
             consumer.consumer_group_metadata(),

@@ -36,11 +36,13 @@ async def main(task: Task) -> None:
     examples, labels = app.topic(task.examples, **json_topic), app.topic(task.labels, **json_topic)
     output = app.topic(f"{task.prefix}predictions", **json_topic)
     waiting, early = app.Table("waiting"), app.Table("early")
-    model, clock, labelled, mistakes, ended = Perceptron(), Clock(), 0, 0, asyncio.Event()
+    model, clock, ended = Perceptron(), Clock(task.records), asyncio.Event()
+    labelled = mistakes = 0
 
     def learn(features: Any, predicted: Any, label: Any) -> None:
         nonlocal labelled, mistakes
         labelled += 1
+        clock.reached(labelled)
         mistakes += predicted != label
         model.learn_one(features, label)
         if labelled == task.records:

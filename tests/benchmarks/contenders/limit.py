@@ -38,7 +38,7 @@ def main(task: Task) -> None:
         **PRODUCER,
     )
     producer.init_transactions()
-    clock, output = Clock(), f"{task.prefix}predictions"
+    clock, output = Clock(task.records), f"{task.prefix}predictions"
     examples = labels = transactions = 0
     while min(examples, labels) < task.records:
         polled = consumer.poll(timeout_ms=500)
@@ -55,6 +55,7 @@ def main(task: Task) -> None:
             else:
                 labels += len(records)
             offsets[place] = OffsetAndMetadata(records[-1].offset + 1, "", -1)
+        clock.reached(labels)
         producer.flush()
         producer.send_offsets_to_transaction(offsets, consumer.group_metadata())
         producer.commit_transaction()

@@ -38,9 +38,9 @@ def main(task: Task) -> None:
             "worker": {"slot": "slot"},
         }
     )
-    clock, ended, transactions = Clock(), False, 0
+    clock, ended, transactions = Clock(task.records), False, 0
     session = session_of(scheme)
-    poll = session.poll
+    poll, commit = session.poll, session.commit
 
     def timed(self: Any, timeout_s: float) -> Any:
         polled = poll(self, timeout_s)
@@ -49,19 +49,24 @@ def main(task: Task) -> None:
         return polled
 
     def stepped(held: WorkerState) -> None:
-        nonlocal ended, transactions
+        nonlocal ended
         if ended:
             return
-        transactions += 1
         lives = [ledger.tallies.life for ledger in held.state.ledgers.values()]
         labelled = sum(life.examples["labelled"] for life in lives)
+        clock.reached(labelled)
         if labelled >= task.records:
             ended = True
             updates = sum(held.state.model.updates)
             mistakes = sum(life.mistakes for life in lives)
             clock.done(labelled, mistakes=mistakes, updates=updates, transactions=transactions)
 
-    session.poll = timed
+    def counted(self: Any, transaction: Any, generation: int) -> Any:
+        nonlocal transactions
+        transactions += 1
+        return commit(self, transaction, generation)
+
+    session.poll, session.commit = timed, counted
     with open_log(settings) as log:
         gc.freeze()  # as the command does
         work(log, settings, lambda idle: ended, log_format="json", log_level="error", stepped=stepped)

@@ -27,11 +27,12 @@ def main(task: Task) -> None:
     examples = app.dataframe(app.topic(task.examples, value_deserializer="json"))
     labels = app.dataframe(app.topic(task.labels, value_deserializer="json"))
     output = app.topic(f"{task.prefix}predictions", value_serializer="json")
-    model, clock, labelled, mistakes = Perceptron(), Clock(), 0, 0
+    model, clock, labelled, mistakes = Perceptron(), Clock(task.records), 0, 0
 
     def learn(features: Any, predicted: Any, label: Any) -> None:
         nonlocal labelled, mistakes
         labelled += 1
+        clock.reached(labelled)
         mistakes += predicted != label
         model.learn_one(features, label)
         if labelled == task.records:

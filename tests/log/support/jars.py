@@ -1,4 +1,4 @@
-"""The jars of Apache Kafka 4.3.1, fetched once into the user's cache, each checked against `jars.txt`.
+"""Jars, those of Apache Kafka 4.3.1 or of another list, fetched once into the user's cache and checked against it.
 
 A jar stands in the folder under its final name only when whole and of the listed SHA-256.
 """
@@ -19,17 +19,20 @@ LISTED = Path(__file__).with_name("jars.txt")
 ATTEMPTS = 4
 
 
-def folder() -> Path:
-    """Return the folder that holds every listed jar, after fetching what is missing."""
+def folder(listed: Path = LISTED, name: str = "kafka-4.3.1") -> Path:
+    """Return the folder in the cache that holds every listed jar, after fetching what is missing.
+
+    A list has a jar a line: Maven's coordinates and the SHA-256.
+    """
     cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-    jars = cache / "mistakebound" / "kafka-4.3.1"
+    jars = cache / "mistakebound" / name
     jars.mkdir(parents=True, exist_ok=True)
     with (jars / "lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)  # test processes that start at once fetch each jar once
-        for line in LISTED.read_text().splitlines():
+        for line in listed.read_text().splitlines():
             coordinates, sha256 = line.split()
-            _, name, version = coordinates.split(":")
-            jar = jars / f"{name}-{version}.jar"
+            _, artifact, version = coordinates.split(":")
+            jar = jars / f"{artifact}-{version}.jar"
             if not (jar.exists() and _sha256(jar) == sha256):
                 _fetch(coordinates, sha256, jar)
     return jars
@@ -55,8 +58,8 @@ def _fetch(coordinates: str, sha256: str, jar: Path) -> None:
             if found == sha256:
                 fetched.replace(jar)
                 return
-            problem = f"its SHA-256 is {found}, `{LISTED.name}` says {sha256}"
+            problem = f"its SHA-256 is {found}, the list says {sha256}"
     raise RuntimeError(
-        f"cannot fetch {coordinates} for the broker of the tests: {problem}. Allow access to Maven "
-        "Central, or name a broker in MISTAKEBOUND_TEST_BOOTSTRAP (host:port)"
+        f"cannot fetch {coordinates}: {problem}. Allow access to Maven Central; the broker of the tests is "
+        "not needed where MISTAKEBOUND_TEST_BOOTSTRAP (host:port) names another"
     )
