@@ -75,8 +75,11 @@ def test_a_worker_that_is_refused_says_why_in_its_last_line_of_the_log() -> None
     with Running() as worker:
         worker.until("assigned")
         worker.stop(signal.SIGTERM)
-    process = start("run", *FLAGS, "--set", "learner.kind=averaged-perceptron", "--log", LOG)
-    _, said = process.communicate(timeout=PATIENCE_S)
+    with start("run", *FLAGS, "--set", "learner.kind=averaged-perceptron", "--log", LOG) as process:
+        try:
+            _, said = process.communicate(timeout=PATIENCE_S)
+        finally:
+            process.kill()
     lines = said.decode().splitlines()
     stopped = json.loads(next(line for line in lines if '"stopped"' in line))
     assert (process.returncode, stopped["exit_code"], stopped["level"]) == (5, 5, "error")

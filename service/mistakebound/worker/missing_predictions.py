@@ -32,8 +32,7 @@ from mistakebound.core.messages.schema import (
 )
 from mistakebound.core.model.model import Model
 from mistakebound.core.records import Outgoing, Record
-from mistakebound.core.step.asking import asking
-from mistakebound.core.step.probabilities import Probabilities
+from mistakebound.core.step.more_said import MoreSaid
 from mistakebound.core.step.schemas import Schemas
 from mistakebound.log.newest import newest_records
 from mistakebound.log.protocol import Log
@@ -144,10 +143,7 @@ def predict_again(
     def known(schema_id: str) -> SchemaText | None:
         return schemas.known(partition, schema_id, ledger.schemas)
 
-    asks = asking(model.settings.labels)
-    likely = (
-        Probabilities(ledger.tallies, model.classes[0]) if model.settings.predictions.probability else None
-    )
+    more_said = MoreSaid(model, ledger.tallies)
     for gap in gaps:
         for record in _unseen(log, partition, gap):
             try:
@@ -177,10 +173,8 @@ def predict_again(
                 tenant=UNSET if tenant is None else tenant,
                 again=True,
             )
-            if asks is not None and prediction.score is not UNSET:
-                prediction = asks.said(prediction, prediction.score)
-            if likely is not None and prediction.score is not UNSET:
-                prediction = likely.said(prediction, prediction.score, model.size(x))
+            if prediction.score is not UNSET:
+                prediction = more_said.said(prediction, prediction.score, x)
             outputs.append(Outgoing("predictions", partition, record.key, encode(prediction), record.headers))
             if decision is None:
                 waiting[record_id] = Waiting(

@@ -34,7 +34,7 @@ def folder(listed: Path = LISTED, name: str = "kafka-4.3.1") -> Path:
             _, artifact, version = coordinates.split(":")
             jar = jars / f"{artifact}-{version}.jar"
             if not (jar.exists() and _sha256(jar) == sha256):
-                _fetch(coordinates, sha256, jar)
+                fetch(coordinates, sha256, jar)
     return jars
 
 
@@ -42,7 +42,8 @@ def _sha256(jar: Path) -> str:
     return hashlib.sha256(jar.read_bytes()).hexdigest()
 
 
-def _fetch(coordinates: str, sha256: str, jar: Path) -> None:
+def fetch(coordinates: str, sha256: str, jar: Path) -> None:
+    """Put what Maven Central has under these coordinates at `jar`, once it is whole. Raises RuntimeError where that fails."""
     problem = ""
     for attempt in range(ATTEMPTS):
         with tempfile.TemporaryDirectory(dir=jar.parent) as scratch:

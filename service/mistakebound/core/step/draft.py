@@ -3,10 +3,9 @@
 from mistakebound.core.ledger.entries import Waiting
 from mistakebound.core.messages.schema import Decision
 from mistakebound.core.records import Outgoing
-from mistakebound.core.step.asking import asking
 from mistakebound.core.step.counting import Counting
 from mistakebound.core.step.facts import StepFacts
-from mistakebound.core.step.probabilities import Probabilities
+from mistakebound.core.step.more_said import MoreSaid
 from mistakebound.core.step.schemas import StepSchemas
 from mistakebound.core.step.sizes import Sizes
 from mistakebound.core.step.state import State
@@ -32,10 +31,7 @@ class Draft:
         self.schemas = StepSchemas(
             state.schemas, partition, self.ledger, self.began_with, state.limits.outcomes
         )
-        self.asking = asking(state.settings.labels)
-        self.probabilities: Probabilities | None = None
-        if state.settings.predictions.probability:
-            self.probabilities = Probabilities(self.ledger.tallies, state.model.classes[0])
+        self.more_said = MoreSaid(state.model, self.ledger.tallies)
 
     def write(self, record: Outgoing) -> None:
         """To be written with the step."""

@@ -4,7 +4,6 @@ from msgspec import UNSET, Raw, UnsetType
 
 from mistakebound.core.ledger.entries import Waiting
 from mistakebound.core.messages.beside import Beside
-from mistakebound.core.messages.features import Features
 from mistakebound.core.messages.labels import spelled
 from mistakebound.core.messages.schema import Decision, Prediction, encode
 from mistakebound.core.records import Outgoing, Record
@@ -18,7 +17,7 @@ class Examples:
     def __init__(self, draft: Draft, labels: Labels) -> None:
         self.draft, self.labels = draft, labels
         self.model, self.ledger = draft.model, draft.ledger
-        self._says_more = draft.asking is not None or draft.probabilities is not None
+        self._more_said = draft.more_said
 
     def take(self, record: Record, offset: int, time_ms: int) -> None:
         """Predict it; then the label that came before it is applied, if there is one. Raises BadRecord."""
@@ -49,8 +48,10 @@ class Examples:
             tenant=UNSET if tenant is None else tenant,
         )
         beside: Beside | None = None
-        if self._says_more and one is not UNSET:
-            prediction = self._said(prediction, x, one)
+        if self._more_said.anything and one is not UNSET:
+            prediction = self._more_said.said(prediction, one, x)
+            if prediction.ask is not UNSET:
+                draft.facts.asked[prediction.ask] += 1
             beside = Beside.of(prediction)
         draft.write(Outgoing("predictions", draft.partition, record.key, encode(prediction), record.headers))
         entry = Waiting(
@@ -80,16 +81,6 @@ class Examples:
             self.draft.counting.predicted(entry.tenant)
         if entry.predicted is not None:
             self.draft.facts.predicted[spelled(entry.predicted)] += 1
-
-    def _said(self, prediction: Prediction, x: Features, score: float) -> Prediction:
-        """The prediction, with what the settings have it say beside its score."""
-        draft = self.draft
-        if draft.asking is not None:
-            prediction = draft.asking.said(prediction, score)
-            draft.facts.asked[prediction.ask is True] += 1
-        if draft.probabilities is not None:
-            prediction = draft.probabilities.said(prediction, score, self.model.size(x))
-        return prediction
 
 
 def ahead(scores: list[float]) -> float:

@@ -134,8 +134,9 @@ class Labels:
         mistaken = draft.counting.judged(label, entry.predicted, of_epoch, len(ledger.waiting))
         if entry.tenant is not None:
             draft.counting.judged_of(entry.tenant, mistaken=mistaken)
-        if draft.probabilities is not None and entry.beside is not None:
-            draft.probabilities.judged(entry.beside, label, of_epoch=of_epoch)
+        probabilities = draft.more_said.probabilities
+        if probabilities is not None and entry.beside is not None:
+            probabilities.judged(entry.beside, label, of_epoch=of_epoch)
         ledger.resolve(entry.id, label)
         if mistaken:
             self.explaining.mistake(model, draft.partition, entry, label, ledger.stream_time)
@@ -150,7 +151,7 @@ class Labels:
             x = model.features(entry.features, entry.tenant)
         except BadRecord:  # predicted in an older epoch, whose settings took what these do not
             x = None
-        if draft.asking is not None and x is not None:
+        if draft.more_said.asking is not None and x is not None:
             draft.counting.length(model.learner.length(x))
             asked = not late and (entry.beside is None or entry.beside.weight != 0)
         if x is not None and draft.reader.knows(label):  # or else the label was parked in an older epoch,
