@@ -35,7 +35,7 @@ _MISSING_DELAY = Problem(
 def inconsistencies(settings: Settings) -> Iterator[Problem]:
     """Every problem that is more than a value of the wrong type; where values came from is not known here."""
     of_labels = list(_labels(settings.labels))
-    yield from of_labels or _costs(settings.labels)
+    yield from of_labels or _costs(settings)
     yield from _cross(settings)
     yield from _columns(settings)
     yield from _formats(settings)
@@ -184,13 +184,16 @@ def _spans(settings: Settings) -> Iterator[Problem]:
         yield Problem("worker.spans", f"needs {lacking[0]}, which is missing", remedy, True)
 
 
-def _costs(labels: LabelSettings) -> Iterator[Problem]:
+def _costs(settings: Settings) -> Iterator[Problem]:
     from mistakebound.core.messages.costs import costs_of
 
+    if settings.learner.cost_sensitive:
+        return  # a learner that learns from costs says itself what is wrong with them
     try:
-        costs_of(labels)
+        costs_of(settings.labels)
     except ValueError as error:
-        yield Problem("labels.costs", str(error), "See deploy/costs.md, or leave it out", labels.costs)
+        remedy = "See deploy/costs.md, or leave it out"
+        yield Problem("labels.costs", str(error), remedy, settings.labels.costs)
 
 
 def cautions(settings: Settings) -> list[Problem]:

@@ -23,6 +23,7 @@ SETTINGS: dict[str, dict[str, Any]] = {
     "averaged": {"learner": {"kind": "averaged-perceptron"}},
     "probabilities": {"learner": {"kind": "averaged-perceptron"}, "predictions": {"probability": True}},
     "labels asked for": {"labels": {"ask": 1.0, "ask_seed": 4}},
+    "restarts": {"learner": {"gamma": 2.5, "on_refuted": "restart"}},
 }
 
 

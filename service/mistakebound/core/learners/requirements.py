@@ -62,8 +62,9 @@ def _cost_sensitive(settings: Settings, kind: Kind) -> Iterator[Unmet]:
         yield Unmet(key, f"{kind.name} does not learn from costs", f"{leave}; or take a perceptron")
     try:
         costs = costs_of(settings.labels)
-    except ValueError:
-        return  # named by whoever checks labels.costs
+    except ValueError as error:
+        yield Unmet("labels.costs", str(error), "See deploy/costs.md")
+        return
     if costs is None:
         yield Unmet(key, "there are no costs to learn from", "Set labels.costs")
     elif costs.least == 0:
