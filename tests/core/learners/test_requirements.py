@@ -53,6 +53,11 @@ def refused(
         ),
         ({"kind": "winnow"}, {"labels": THREE}, "labels.classes"),
         ({"kind": "voted-perceptron"}, {"labels": OPEN}, "labels.classes"),
+        (
+            {"kind": "perceptron", "cost_sensitive": True},
+            {"labels": {"costs": {"false_positive": 1, "more": 1}}},
+            "labels.costs",
+        ),
     ],
 )
 def test_one_thing_that_does_not_go_is_one_key(
