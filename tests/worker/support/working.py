@@ -1,6 +1,7 @@
 """A worker in the test's own process, its inputs, and a recount of what it wrote."""
 
 import json
+import re
 import time
 import uuid
 from collections.abc import Callable, Iterator
@@ -156,8 +157,10 @@ class Run:
         return self.worker.held
 
     def metric(self, line: str) -> float:
-        """The value of one sample of the metrics page."""
-        page = self.metrics.page()[0].decode()
+        """The value of one sample of the metrics page; the label `prefix`, which all samples have alike, is left out."""
+        page = re.sub(r'prefix="[^"]*",|,?prefix="[^"]*"', "", self.metrics.page()[0].decode()).replace(
+            "{}", ""
+        )
         return float(next(text for text in page.splitlines() if text.startswith(line)).rsplit(" ", 1)[1])
 
 
