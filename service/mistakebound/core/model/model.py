@@ -156,6 +156,7 @@ class Model:
 
     def decide(self, x: Features, label: LabelValue) -> tuple[float, LabelValue | None]:
         """(how much of y*x must be added on this label, 0 for nothing; the class the current hypothesis predicts)."""
+        predicted: LabelValue | None
         if self._binary:
             positive, negative = self.classes
             amount, said = self.learner.decide(x, label == positive)
@@ -173,6 +174,7 @@ class Model:
             amount, predicted = self.decide(x, label)
             return amount, predicted, predicted
         clock = sum(self.clock)
+        published: LabelValue | None
         if not self._binary:
             amount, predicted, published = averaging.judge(x, label, clock)
         else:
