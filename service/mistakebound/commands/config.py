@@ -17,11 +17,11 @@ from mistakebound.commands.options import (
     read_settings,
 )
 from mistakebound.commands.output import print_form, print_json, print_message, render_table
+from mistakebound.commands.registry import asked_registry
 from mistakebound.exit_codes import ExitCode
 
 if TYPE_CHECKING:
     from mistakebound.log.protocol import Log
-    from mistakebound.settings import Settings
 
 config = group("Check and show the settings.")
 
@@ -57,7 +57,8 @@ def check(
             _try_transactions(reached)
             check_topics(reached, settings)
         if settings.registry.url is not None:
-            _ask_registry(settings)
+            with asked_registry(settings.registry) as registry:
+                registry.probe()
         if (store := open_own_store(settings.checkpoint)) is not None:
             store.probe()
     print_message("the configuration is complete")
@@ -75,17 +76,6 @@ def _try_transactions(log: "Log") -> None:
         print_message("transactions: the log has them")
     else:
         print_message(f"warning: whether the log has transactions was not tried: {untried}")
-
-
-def _ask_registry(settings: "Settings") -> None:
-    from mistakebound.worker.registry.client import Registry, RegistryAway, RegistryRefused
-
-    try:
-        Registry(settings.registry).probe()
-    except RegistryAway as error:
-        raise CommandError(f"the schema registry: {error}", ExitCode.UNREACHABLE) from None
-    except RegistryRefused as error:
-        raise CommandError(f"the schema registry: {error}") from None
 
 
 @config.command()
