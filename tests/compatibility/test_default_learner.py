@@ -3,7 +3,6 @@
 `log.db` and `averaged.jsonl` were written then: a log half worked off, its checkpoint, and a recording.
 """
 
-import gzip
 import json
 import shutil
 from pathlib import Path
@@ -22,9 +21,9 @@ from mistakebound.worker.epochs.seeding import planned as planned_seeds
 from mistakebound.worker.takeover import fold_updates
 from tests.commands.support.command_line import ok, run
 from tests.commands.support.epochs import read_updates
+from tests.compatibility.support.older_files import lay_out, unpacked
 from tests.worker.support.working import Run, example, label, rejected, written
 
-DATA = Path(__file__).parent / "data"
 RULES: dict[str, Any] = {"max_delay": 20, "parking": 10, "max_waiting": 60, "remember": 200}
 SETS = tuple(f"--set=labels.{key}={value}" for key, value in RULES.items())
 OLDER, DEFAULT = "averaged-perceptron", "perceptron"
@@ -48,10 +47,7 @@ def settings_of(labels: dict[str, Any] | None = None, **learner: Any) -> Setting
 def older(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A folder with the log and its checkpoint."""
     monkeypatch.chdir(tmp_path)
-    Path("log.db").write_bytes(gzip.decompress((DATA / "log.db.gz").read_bytes()))
-    Path("checkpoints").mkdir()
-    name = "mistakebound_one_000000000002.checkpoint"
-    Path("checkpoints", name).write_bytes(gzip.decompress((DATA / f"{name}.gz").read_bytes()))
+    lay_out("log.db.gz", "mistakebound_one_000000000002.checkpoint.gz")
     return tmp_path
 
 
@@ -188,7 +184,7 @@ def test_seeds_are_learned_as_the_epoch_learns(older: Path) -> None:
 
 def test_a_recording_is_replayed_with_its_own_learner(older: Path) -> None:
     """By the verb and in users' tests; with the default by name it is run anew."""
-    Path("day.jsonl").write_bytes(gzip.decompress((DATA / "averaged.jsonl.gz").read_bytes()))
+    Path("day.jsonl").write_bytes(unpacked("averaged.jsonl.gz"))
     labels = {"labels": RULES, "batch": {"max_records": 37}}
     found = replay("day.jsonl", load_settings(**labels))
     assert (found.learner, found.afresh) == (OLDER, None)

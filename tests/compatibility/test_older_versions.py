@@ -5,7 +5,6 @@ off, with its checkpoint, the other half as inputs, and what that version made o
 """
 
 import base64
-import gzip
 import hashlib
 import json
 from collections.abc import Iterator
@@ -20,9 +19,9 @@ from mistakebound.log import open_log
 from mistakebound.log.protocol import Log
 from mistakebound.settings import Settings
 from tests.commands.support.command_line import ok
+from tests.compatibility.support.older_files import DATA, lay_out, unpacked
 from tests.worker.support.working import Run
 
-DATA = Path(__file__).parent / "data"
 RULES: dict[str, Any] = {"max_delay": 20, "parking": 10, "max_waiting": 60, "remember": 200}
 SETS = [f"--set=labels.{key}={value}" for key, value in RULES.items()]
 LEARNERS: dict[str, dict[str, Any]] = {
@@ -41,7 +40,7 @@ def test_an_older_recording_replays_to_the_same_report(
     """To the byte, the model's digest and the comparators included. Only the reasons for which its two labels were
     invalid are new: an older version counted these labels and did not say why."""
     monkeypatch.chdir(tmp_path)
-    Path("day.jsonl").write_bytes(_unpacked(f"{name}.jsonl.gz"))
+    Path("day.jsonl").write_bytes(unpacked(f"{name}.jsonl.gz"))
     sets = [f"--set=learner.{key}={value}" for key, value in LEARNERS[name].items()]
 
     ok("replay", "day.jsonl", "--report", "report.json", *sets, *SETS, "--set=batch.max_records=37", log=None)
@@ -63,11 +62,8 @@ def test_an_older_log_is_worked_on(checkpoint: str, tmp_path: Path, monkeypatch:
     From the log alone an entry's floor may be lower, which `marks` show.
     """
     monkeypatch.chdir(tmp_path)
-    Path("log.db").write_bytes(_unpacked("log.db.gz"))
-    if checkpoint == "with its checkpoint":
-        Path("checkpoints").mkdir()
-        name = "mistakebound_one_000000000002.checkpoint"
-        Path("checkpoints", name).write_bytes(_unpacked(f"{name}.gz"))
+    packed = ("mistakebound_one_000000000002.checkpoint.gz",) if checkpoint == "with its checkpoint" else ()
+    lay_out("log.db.gz", *packed)
     settings = Settings.model_validate(
         {
             "log": {"url": "sqlite:log.db"},
@@ -90,12 +86,8 @@ def test_an_older_log_is_worked_on(checkpoint: str, tmp_path: Path, monkeypatch:
     assert status == json.loads((DATA / "status.json").read_text())
 
 
-def _unpacked(name: str) -> bytes:
-    return gzip.decompress((DATA / name).read_bytes())
-
-
 def _rest() -> Iterator[Outgoing]:
-    for line in _unpacked("rest.jsonl.gz").splitlines():
+    for line in unpacked("rest.jsonl.gz").splitlines():
         topic, key, value, time_ms = json.loads(line)
         content = None if value is None else base64.b64decode(value)
         yield Outgoing(topic, -1, key.encode(), content, (), time_ms)

@@ -3,7 +3,6 @@
 `winnow.db.gz` and its checkpoint were written before: half of a stream worked off by one worker without a threshold.
 """
 
-import gzip
 import json
 from pathlib import Path
 from typing import Any
@@ -19,9 +18,9 @@ from mistakebound.worker.epochs.seeding import planned as planned_seeds
 from mistakebound.worker.takeover import fold_updates
 from tests.commands.support.command_line import ok, run
 from tests.commands.support.epochs import read_updates
+from tests.compatibility.support.older_files import DATA, lay_out
 from tests.worker.support.working import Run, example, label, rejected, written
 
-DATA = Path(__file__).parent / "data"
 SETS = ("--set=learner.kind=winnow", "--set=labels.max_delay=1000", "--set=checkpoint.url=checkpoints")
 UNSAID: tuple[dict[str, Any], ...] = ({}, {"threshold": 0})
 """What does not ask for another threshold than 0."""
@@ -42,10 +41,7 @@ def settings_of(**learner: Any) -> Settings:
 def older(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A folder with the log and its checkpoint."""
     monkeypatch.chdir(tmp_path)
-    Path("log.db").write_bytes(gzip.decompress((DATA / "winnow.db.gz").read_bytes()))
-    Path("checkpoints").mkdir()
-    for packed in DATA.glob("mistakebound_winnow_*.gz"):
-        Path("checkpoints", packed.name.removesuffix(".gz")).write_bytes(gzip.decompress(packed.read_bytes()))
+    lay_out("winnow.db.gz", *(packed.name for packed in DATA.glob("mistakebound_winnow_*.gz")))
     return tmp_path
 
 

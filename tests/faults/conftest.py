@@ -11,7 +11,7 @@ from tests.faults.support.children import Children
 from tests.faults.support.deployment import Deployment
 from tests.faults.support.prometheus import Prometheus
 from tests.log.support.broker import Broker
-from tests.log.support.proxy import Proxy
+from tests.log.support.proxy import Proxy, proxied_broker
 
 Deploy = Callable[..., Deployment]
 
@@ -59,11 +59,8 @@ def on_kafka(kafka_bootstrap: str, prefix: str, children: Children) -> Iterator[
 @pytest.fixture(scope="module")
 def proxied(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Broker, Proxy]]:
     """A broker, and a way to it that can lose requests."""
-    with (
-        Broker(tmp_path_factory.mktemp("proxied"), by_proxy=True) as broker,
-        Proxy(broker.proxy_port, ("127.0.0.1", broker.behind_proxy)) as proxy,
-    ):
-        yield broker, proxy
+    with proxied_broker(tmp_path_factory.mktemp("proxied")) as both:
+        yield both
 
 
 @pytest.fixture(params=clients())

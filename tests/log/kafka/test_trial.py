@@ -13,7 +13,7 @@ from mistakebound.log import open_log
 from mistakebound.log.protocol import Refused
 from mistakebound.settings import Settings
 from tests.log.support.broker import Broker
-from tests.log.support.proxy import Proxy
+from tests.log.support.proxy import Proxy, proxied_broker
 from tests.log.support.requests import Kind, Request
 
 SCHEMES = ("kafka", "kafka+confluent")
@@ -25,11 +25,8 @@ REFUSED = 42
 @pytest.fixture(scope="module")
 def proxied(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Broker, Proxy]]:
     """A broker, and the way to it on which answers change."""
-    with (
-        Broker(tmp_path_factory.mktemp("proxied"), by_proxy=True) as broker,
-        Proxy(broker.proxy_port, ("127.0.0.1", broker.behind_proxy)) as proxy,
-    ):
-        yield broker, proxy
+    with proxied_broker(tmp_path_factory.mktemp("proxied")) as both:
+        yield both
 
 
 @pytest.fixture

@@ -14,9 +14,11 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import partial
+from pathlib import Path
 from types import TracebackType
 from typing import Self
 
+from tests.log.support.broker import Broker
 from tests.log.support.requests import OF_TRANSACTIONS, Request
 
 PATIENCE_S = 60.0
@@ -282,3 +284,13 @@ def _end(connection: socket.socket) -> None:
     with suppress(OSError):
         connection.shutdown(socket.SHUT_RDWR)
     connection.close()
+
+
+@contextmanager
+def proxied_broker(folder: Path) -> Iterator[tuple[Broker, Proxy]]:
+    """A broker with its data in the folder, and a way to its second listener."""
+    with (
+        Broker(folder, by_proxy=True) as broker,
+        Proxy(broker.proxy_port, ("127.0.0.1", broker.behind_proxy)) as proxy,
+    ):
+        yield broker, proxy
