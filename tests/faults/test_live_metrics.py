@@ -3,12 +3,11 @@
 import signal
 
 import pytest
-from prometheus_client.parser import text_string_to_metric_families
 
 from tests.faults.conftest import Deploy
 from tests.faults.support.chance import chance_of
-from tests.faults.support.children import Child, until
-from tests.faults.support.deployment import assigned, page
+from tests.faults.support.children import until
+from tests.faults.support.deployment import assigned, page, total
 from tests.faults.support.recount import recount
 from tests.faults.support.stream import SETTINGS, stream
 from tests.worker.support.promtool import lint
@@ -16,16 +15,6 @@ from tests.worker.support.promtool import lint
 pytestmark = pytest.mark.long
 
 GAUGES = ("examples", "labelled", "mistakes", "updates", "waiting", "parked")
-
-
-def total(worker: Child, name: str, **labels: str) -> float:
-    """The sum of a sample over the series with these labels."""
-    return sum(
-        sample.value
-        for family in text_string_to_metric_families(page(worker).decode())
-        for sample in family.samples
-        if sample.name == f"mistakebound_{name}" and labels.items() <= sample.labels.items()
-    )
 
 
 @pytest.mark.promtool

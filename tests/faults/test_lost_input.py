@@ -5,11 +5,12 @@ The same on sqlite, where topics cannot be deleted: `tests/worker/test_lost_inpu
 
 import json
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any, cast
 
 import pytest
-from kafka import KafkaAdminClient, TopicPartition
+from kafka import KafkaAdminClient, KafkaProducer, TopicPartition
 
 from mistakebound.commands.errors import code_of
 from mistakebound.core.records import INPUTS, OUTPUTS, Topic
@@ -167,9 +168,8 @@ def damaged(
     monkeypatch.setenv("MISTAKEBOUND_FAULTS_CLIENT", request.param)
     found = Place(broker.bootstrap, of_client(f"kafka://{broker.bootstrap}"))
     try:
-        for first in range(0, EXAMPLES, 5):
-            found.log.append(example(first + number, {"a": 1}, 5_000 + number) for number in range(5))
         name = found.settings.topic_name("examples")
+        append_batches(broker.bootstrap, name, 5)
         found.log.close()
         found.admin.close()
         broker.stop()
@@ -182,6 +182,16 @@ def damaged(
         yield found
     finally:
         found.close()
+
+
+def append_batches(bootstrap: str, topic: str, count: int) -> None:
+    """So many examples in each batch: the client waits until it is told to send."""
+    with closing(KafkaProducer(bootstrap_servers=bootstrap, linger_ms=60_000)) as producer:
+        for first in range(0, EXAMPLES, count):
+            for number in range(count):
+                one = example(first + number, {"a": 1}, 5_000 + number)
+                producer.send(topic, one.value, key=one.key, partition=0, timestamp_ms=one.timestamp_ms)
+            producer.flush(30)
 
 
 def turn_a_bit(file: Path, text: bytes) -> None:

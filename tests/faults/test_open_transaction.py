@@ -8,7 +8,7 @@ from kafka import KafkaProducer
 
 from tests.faults.conftest import Deploy
 from tests.faults.support.chance import chance_of, examples, sized
-from tests.faults.support.deployment import PATIENCE_S, page
+from tests.faults.support.deployment import PATIENCE_S, total
 from tests.faults.support.feed import Feed
 from tests.faults.support.fleet import Fleet, members, taken_over, updates_of
 from tests.faults.support.open_transactions import Transactions
@@ -62,7 +62,8 @@ def test_a_third_worker_waits_for_an_open_transaction_below_committed_updates(
             with members(kafka_bootstrap, place.settings.group) as count:
                 fleet.until(lambda: count() == 3, "the third has joined")
             fleet.until(
-                lambda: b'mistakebound_state="restoring"} 1' in page(fleet.workers["three"]), "it takes over"
+                lambda: total(fleet.workers["three"], "state", mistakebound_state="restoring") == 1,
+                "it takes over",
             )
             time.sleep(sized(2, 10))  # so long it must wait at least
             assert taken_over(fleet.workers["three"]) == [], "it took over below an open transaction"

@@ -1,12 +1,14 @@
 """Restoring a long log: it can be interrupted, and tells how far it is."""
 
+import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, cast
 
 import pytest
 from structlog.testing import capture_logs
 
-from mistakebound.log.protocol import Log
+from mistakebound.log.protocol import Log, Unreachable
 from mistakebound.worker import interruptible
 from mistakebound.worker.interruptible import EVERY, Interrupted, InterruptibleLog
 from tests.worker.support.working import example, opened, settings_on
@@ -57,3 +59,18 @@ def test_it_ends_where_the_worker_is_told_to_stop(told: Any) -> None:
     """Within a thousand records."""
     with pytest.raises(Interrupted):
         told(0.1, interrupted=True)
+
+
+def test_a_read_without_progress_is_given_up_and_says_after_how_long(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It asks the log in slices, which is not how long it waited."""
+    monkeypatch.setattr(interruptible, "WAIT_S", 0.05)
+
+    class Away:
+        def read(self, *_: Any, wait_s: float) -> Iterator[Any]:
+            time.sleep(0.02)
+            raise Unreachable(f"no progress for {wait_s:g} s")
+            yield
+
+    wrapped = cast("Log", InterruptibleLog(cast("Log", Away()), lambda: False))
+    with pytest.raises(Unreachable, match=r"asked again and again for 0\.05 s"):
+        list(wrapped.read("updates", 0, 0, 1))

@@ -55,9 +55,9 @@ class InterruptibleLog:
                     yield record
                     start, given_up_s = record.offset + 1, time.monotonic() + WAIT_S
                 done = True
-            except Unreachable:
+            except Unreachable as error:
                 if time.monotonic() > given_up_s:
-                    raise
+                    raise Unreachable(f"{error}; asked again and again for {WAIT_S:g} s") from error
 
     def _tell(self, record: Record, bound: int) -> None:
         passed_s = time.monotonic() - self._began_s

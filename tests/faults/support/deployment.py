@@ -7,6 +7,8 @@ from collections.abc import Callable, Sequence
 from types import TracebackType
 from typing import Any, Self
 
+from prometheus_client.parser import text_string_to_metric_families
+
 from mistakebound.commands.topics.rules import wanted_config
 from mistakebound.core.records import INPUTS, Outgoing
 from mistakebound.log import open_log
@@ -147,3 +149,13 @@ def page(worker: Child) -> bytes:
     """The worker's metrics, in text format."""
     with urllib.request.urlopen(f"{address_of(worker)}/metrics", timeout=10) as answer:
         return bytes(answer.read())
+
+
+def total(worker: Child, name: str, **labels: str) -> float:
+    """The sum of a sample over the series with these labels."""
+    return sum(
+        sample.value
+        for family in text_string_to_metric_families(page(worker).decode())
+        for sample in family.samples
+        if sample.name == f"mistakebound_{name}" and labels.items() <= sample.labels.items()
+    )

@@ -2,6 +2,7 @@
 
 import contextlib
 import signal
+import sqlite3
 import subprocess
 import sys
 import threading
@@ -11,7 +12,9 @@ from pathlib import Path
 import pytest
 
 from mistakebound.core.records import Outgoing
+from mistakebound.log import open_log
 from mistakebound.log.protocol import Log
+from mistakebound.settings import LogSettings, Settings
 from tests.log.support.worker import Worker, example, values
 from tests.support.project import ROOT
 
@@ -140,3 +143,17 @@ def test_processes_may_create_the_log_at_the_same_time(path: Path) -> None:
         made = [process.communicate(timeout=60)[0].strip() for process in processes]
 
     assert sorted(made) == ["0", "0", "0", "6"]
+
+
+def test_a_log_is_made_when_another_process_that_makes_the_same_file_is_done(path: Path) -> None:
+    """sqlite refuses the change to WAL mode at once then, whatever its time-out."""
+    other = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
+    other.execute("BEGIN IMMEDIATE")
+    soon = threading.Timer(0.3, other.execute, ["ROLLBACK"])
+    soon.start()
+
+    made = open_log(Settings(log=LogSettings(url=f"sqlite:{path}"))).create_topics(2, {})
+
+    soon.join()
+    other.close()
+    assert len(made) == 6

@@ -10,6 +10,7 @@ WAL mode needs shared memory between the processes: the file must be on a local 
 import contextlib
 import sqlite3
 import threading
+import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple
@@ -18,6 +19,7 @@ from mistakebound.log.protocol import Unreachable
 from mistakebound.log.sqlite.schema import has_tables, make_tables
 
 BUSY_TIMEOUT_S = 30.0
+RETRY_S = 0.01
 CLOSE_S = 5.0
 """How long closing waits for another thread's query."""
 
@@ -163,9 +165,7 @@ class Database:
                 if not create:
                     connection.close()
                     return None
-                mode = connection.execute("PRAGMA journal_mode = WAL").fetchone()[0]
-                if mode != "wal":
-                    raise Unreachable(f"the log {self.name} cannot use WAL mode; put it on a local disk")
+                self._switch_to_wal(connection)
                 make_tables(connection, self.name)
             # Every commit reaches the disk before it returns. A killed process loses nothing in any case (its
             # writes are with the kernel), but after a power cut checkpoints could be ahead of the log.
@@ -179,6 +179,21 @@ class Database:
                 self._connections.pop(thread).connection.close()
             own = self._connections[threading.current_thread()] = _Own(connection, threading.RLock())
         return own
+
+    def _switch_to_wal(self, connection: sqlite3.Connection) -> None:
+        """Ask until it is done: sqlite does not wait for another process that is making the same file."""
+        given_up_s = time.monotonic() + self._busy_timeout_s
+        while True:
+            try:
+                mode = connection.execute("PRAGMA journal_mode = WAL").fetchone()[0]
+            except sqlite3.OperationalError as error:
+                if error.sqlite_errorname != "SQLITE_BUSY" or time.monotonic() > given_up_s:
+                    raise
+                time.sleep(RETRY_S)
+            else:
+                break
+        if mode != "wal":
+            raise Unreachable(f"the log {self.name} cannot use WAL mode; put it on a local disk")
 
     @contextlib.contextmanager
     def _in_our_words(self) -> Iterator[None]:
