@@ -33,7 +33,8 @@ class Counting:
         self._at_label = [0, 0]
         """Mistakes of the model as it was when labels came: of life, of the epoch."""
         self._judged: list[Judged] = []
-        self._of_epoch: list[Judged] = []
+        self._of_epoch: list[Judged] | None = None
+        """None as long as all were of the epoch, with its majority that of life: then both count the same."""
         self._outstanding = 0
         self._updates = 0
 
@@ -48,11 +49,11 @@ class Counting:
         # The reader gives equal classes as one object, which saves looking up the spelling of nearly every prediction.
         said = name if predicted is label else None if predicted is None else spelled(predicted)
         leader, differs = life.name, name != self._last
-        one = (name, said, leader, differs)
-        self._judged.append(one)
-        if of_epoch:
-            leads = epoch.name
-            self._of_epoch.append(one if leads == leader else (name, said, leads, differs))
+        if self._of_epoch is None and not (of_epoch and epoch.name == leader):
+            self._of_epoch = self._judged.copy()
+        self._judged.append((name, said, leader, differs))
+        if of_epoch and self._of_epoch is not None:
+            self._of_epoch.append((name, said, epoch.name, differs))
         self._last = name
         life.see(name)
         epoch.see(name)
@@ -131,9 +132,11 @@ class Counting:
         if self._last is not None:
             self._tallies.last_label = self._last
         facts, together = self._facts, Counter(self._judged)
-        of_epoch = together if self._of_epoch == self._judged else Counter(self._of_epoch)
         add(life, counted(life, self._judged, together), classes_open=self._open)
-        add(epoch, counted(epoch, self._of_epoch, of_epoch), classes_open=self._open)
+        if self._of_epoch is None:
+            add(epoch, counted(epoch, self._judged, together), classes_open=self._open)
+        else:
+            add(epoch, counted(epoch, self._of_epoch, Counter(self._of_epoch)), classes_open=self._open)
         for (actual, predicted, _, _), times in together.items():
             if predicted is not None:
                 facts.evaluations[actual, predicted] += times

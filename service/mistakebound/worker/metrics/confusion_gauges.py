@@ -1,6 +1,6 @@
 """Judged predictions by (actual, predicted), for life, as gauges by partition."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 from prometheus_client import Gauge
@@ -25,6 +25,8 @@ class ConfusionGauges:
         self._classes = classes
         self._exported: dict[str, dict[Series, float]] = {}
         """By partition."""
+        self._lines: dict[Series, Gauge] = {}
+        """What is set of each series that is exported: to ask the library by labels costs three times as much."""
         self._compared = add.gauge(
             "partition_compared",
             "Judged predictions counted by (actual, predicted), over the life of the partition; "
@@ -74,9 +76,11 @@ class ConfusionGauges:
         known = self._exported.get(partition, {})
         for (gauge, labels), count in found.items():
             if known.get((gauge, labels)) != count:
-                gauge.labels(*labels).set(count)
-        for gauge, labels in known.keys() - found.keys():
-            gauge.remove(*labels)
+                line = self._lines.get((gauge, labels))
+                if line is None:
+                    line = self._lines[gauge, labels] = gauge.labels(*labels)
+                line.set(count)
+        self._take_off(known.keys() - found.keys())
         self._exported[partition] = found
 
     def _add(
@@ -93,5 +97,9 @@ class ConfusionGauges:
 
     def remove(self, partition: str) -> None:
         """The partition is another worker's."""
-        for gauge, labels in self._exported.pop(partition, {}):
+        self._take_off(self._exported.pop(partition, {}))
+
+    def _take_off(self, series: Iterable[Series]) -> None:
+        for gauge, labels in series:
+            del self._lines[gauge, labels]
             gauge.remove(*labels)
