@@ -19,7 +19,10 @@ def _spell(number: int) -> bytes:
 
 
 _SMALL = tuple(_spell(number) for number in range(8_192))
+_SIGNED = tuple((number >> 1) ^ -(number & 1) for number in range(0x80))
+"""What a number's only byte stands for."""
 _NULL = _spell(-1)
+_NO_HEADERS = _spell(0)
 FAR = 2**60
 """Times and delays within it add up to what 64 bits hold; in ms, some 36 million years."""
 
@@ -40,11 +43,12 @@ def encoded(index: int, delay_ms: int, record: Outgoing) -> bytes:
         delay_ms = _in_64_bits(delay_ms)
     front = b"\0" + _varint(delay_ms) + _varint(index) + _text(key)
     size = _NULL if value is None else _varint(len(value))
-    back = _varint(len(headers))
+    back = _NO_HEADERS
     if headers:
-        back += b"".join([_text(name.encode()) + _text(content) for name, content in headers])
-    whole = len(front) + len(size) + len(value or b"") + len(back)
-    return b"".join((_varint(whole), front, size, value or b"", back))
+        texts = [_text(name.encode()) + _text(content) for name, content in headers]
+        back = _varint(len(headers)) + b"".join(texts)
+    rest = b"".join((front, size, value or b"", back))
+    return _varint(len(rest)) + rest
 
 
 def _text(content: bytes | None) -> bytes:
@@ -66,10 +70,11 @@ def decoded(topic: Topic, partition: int, batch: Any) -> Iterator[Record]:
             index, at = _number(buffer, at)
             key, at = _content(buffer, at)
             value, at = _content(buffer, at)
-            count, at = _number(buffer, at)
             headers: Headers = ()
-            if count:
-                headers, at = _headers(buffer, at, count)
+            if buffer[at]:
+                headers, at = _headers(buffer, at)
+            else:  # none
+                at += 1
             if at != end:
                 raise CorruptRecordError(
                     f"the record at offset {base + index} is of another size than it says"
@@ -93,10 +98,11 @@ def _decompress(batch: Any) -> None:
         ) from error
 
 
-def _headers(buffer: bytes, at: int, count: int) -> tuple[Headers, int]:
+def _headers(buffer: bytes, at: int) -> tuple[Headers, int]:
     """The headers of a record, those without a readable name first, and where they end."""
     headers: list[tuple[str, bytes | None]] = []
     nameless: list[tuple[str, bytes | None]] = []
+    count, at = _number(buffer, at)
     for _ in range(count):
         name, at = _content(buffer, at)
         content, at = _content(buffer, at)
@@ -111,6 +117,12 @@ def _number(buffer: bytes, at: int) -> tuple[int, int]:
     """A signed number of 64 bits, and where it ends. Raises IndexError, ValueError."""
     byte = buffer[at]
     at += 1
+    if byte < 0x80:  # most are: lengths of keys, counts of headers
+        return _SIGNED[byte], at
+    second = buffer[at]
+    if second < 0x80:  # nearly all others are: lengths of values, delays, indexes
+        found = byte & 0x7F | second << 7
+        return (found >> 1) ^ -(found & 1), at + 1
     found, shift = byte & 0x7F, 7
     while byte > 0x7F:
         if shift > 63:
