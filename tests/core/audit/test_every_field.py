@@ -24,6 +24,11 @@ SETTINGS: dict[str, dict[str, Any]] = {
     "probabilities": {"learner": {"kind": "averaged-perceptron"}, "predictions": {"probability": True}},
     "labels asked for": {"labels": {"ask": 1.0, "ask_seed": 4}},
     "restarts": {"learner": {"gamma": 2.5, "on_refuted": "restart"}},
+    "tenants, costs": {
+        "learner": {"cost_sensitive": True},
+        "labels": {"costs": {"false_positive": 2, "false_negative": 7}},
+        "features": {"cross": "/features/b"},
+    },
 }
 
 
@@ -43,7 +48,7 @@ def _inputs(first: int) -> Iterator[Outgoing]:
         yield Outgoing("examples", p, b"bad", b'{"id":"bad"}', (("trace", b"x"),), BEGUN_MS + 10 * first + 39)
         yield Outgoing("labels", p, b"bad", b"nonsense", (), BEGUN_MS + 10 * first + 39)
         if first:
-            content = {"features": {"a": 1.5}, "prediction": False}
+            content = {"features": {"a": 1.5, "b": "red"}, "prediction": False}
             yield _label(p, 3, BEGUN_MS + 10 * first + 39, True, **content)
 
 
@@ -65,6 +70,7 @@ def lines(request: pytest.FixtureRequest) -> list[dict[str, Any]]:
         learner={"kind": "perceptron", **chosen.get("learner", {})},
         labels={"max_delay": 0.03, "parking": 0.02, **chosen.get("labels", {})},
         predictions=chosen.get("predictions", {}),
+        features=chosen.get("features", {}),
         batch={"max_records": 10},
     )
     with opened(settings, PARTITIONS) as log:
@@ -204,8 +210,13 @@ UNTRACEABLE = (
         lambda line, one: one.path in (("payload", "marks", "p"), ("payload", "marks", "o")),
     ),
     Untraceable(
-        "which updates and labels of other partitions a step knew shows in what it published and learned; these did neither",
-        lambda line, one: line["topic"] == "outcomes" and one.path[1:2] == ("model",) and "idle" in line,
+        "which updates and labels of other partitions a step knew shows in what it published and learned; these did neither, "
+        "or learned from labels that needed no update, whatever the others' updates were",
+        lambda line, one: (
+            line["topic"] == "outcomes"
+            and one.path[1:2] == ("model",)
+            and ("idle" in line or ("without update" in line and _of_another(line, one.path)))
+        ),
     ),
     Untraceable(
         "earlier versions did not write it",
@@ -216,6 +227,11 @@ UNTRACEABLE = (
 )
 
 
+def _of_another(line: dict[str, Any], path: tuple[Any, ...]) -> bool:
+    """Whether it is the count of another partition's updates."""
+    return path[2:3] == ("updates",) and path[3:] != (line["partition"],)
+
+
 def _unread(line: dict[str, Any]) -> bool:
     """Whether it became a dead letter, which holds everything."""
     return line["key"] == "bad"
@@ -223,7 +239,8 @@ def _unread(line: dict[str, Any]) -> bool:
 
 def _marked(lines: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """Copies of the lines that say which are the last of their topic partition (`last`), which examples have an id that came
-    before (`again`), and in which steps nothing was published or learned (`idle`)."""
+    before (`again`), in which steps nothing was published or learned (`idle`), and in which nothing was published and what
+    was learned needed no update (`without update`)."""
     newest = {(line["topic"], line["partition"]): line["offset"] for line in lines}
     seen: set[Any] = set()
     found = []
@@ -248,8 +265,15 @@ def _marked(lines: list[dict[str, Any]]) -> list[dict[str, Any]]:
             ]
             if not published and not learned:
                 marks["idle"] = True
+            ids = {each["id"] for each in learned}
+            if not published and not any(each["topic"] == "updates" and _id(each) in ids for each in lines):
+                marks["without update"] = True
         found.append({**line, **marks})
     return found
+
+
+def _id(line: dict[str, Any]) -> str:
+    return str(json.loads(line["payload"]).get("id"))  # the epoch has none
 
 
 def _is_of(prediction: dict[str, Any], outcomes: dict[str, Any], content: Any) -> bool:
