@@ -35,11 +35,13 @@ _MISSING_DELAY = Problem(
 def inconsistencies(settings: Settings) -> Iterator[Problem]:
     """Every problem that is more than a value of the wrong type; where values came from is not known here."""
     of_labels = list(_labels(settings.labels))
-    yield from of_labels or _costs(settings)
+    yield from of_labels
     yield from _cross(settings)
     yield from _columns(settings)
     yield from _formats(settings)
-    yield from _learner(settings, settings.log.partitions)
+    for one in _learner(settings, settings.log.partitions):
+        if not (of_labels and one.key == "labels.costs"):  # of what classes, is not known then
+            yield one
     if (url := settings.log.url) and (problem := _log_url(url)) is not None:
         yield problem
     address = settings.http.address
@@ -182,18 +184,6 @@ def _spans(settings: Settings) -> Iterator[Problem]:
     if lacking := missing((spans.EXPORTER,)):
         remedy = f"Install `mistakebound[{spans.EXTRA}]`, or leave it out"
         yield Problem("worker.spans", f"needs {lacking[0]}, which is missing", remedy, True)
-
-
-def _costs(settings: Settings) -> Iterator[Problem]:
-    from mistakebound.core.messages.costs import costs_of
-
-    if settings.learner.cost_sensitive:
-        return  # a learner that learns from costs says itself what is wrong with them
-    try:
-        costs_of(settings.labels)
-    except ValueError as error:
-        remedy = "See deploy/costs.md, or leave it out"
-        yield Problem("labels.costs", str(error), remedy, settings.labels.costs)
 
 
 def cautions(settings: Settings) -> list[Problem]:

@@ -6,8 +6,7 @@ from msgspec import UNSET
 
 from mistakebound.core.audit.topics_read import Ahead, Source
 from mistakebound.core.faults import BadLog, BadRecord
-from mistakebound.core.learners import KINDS
-from mistakebound.core.learners.requirements import unmet
+from mistakebound.core.learners.requirements import of_epoch
 from mistakebound.core.messages.inputs import InputReader
 from mistakebound.core.messages.schema import Epoch, Update, read_update
 from mistakebound.core.model.model import Model
@@ -22,10 +21,7 @@ def settings_of(epoch: Epoch, messages: MessageSettings) -> Settings:
         found = Settings.model_validate({**epoch.settings, "messages": pointers})
     except ValueError as error:
         raise BadLog(f"the settings of epoch {epoch.epoch} are not valid: {error}") from None
-    wrong = [f"{each.key}: {each.wrong}" for each in unmet(found)]
-    if found.learner.kind not in KINDS:
-        wrong.append(f"learner.kind: there is no {found.learner.kind!r}")
-    if wrong:
+    if wrong := of_epoch(found):
         raise BadLog(f"the settings of epoch {epoch.epoch} are not valid: {'; '.join(wrong)}")
     return found
 

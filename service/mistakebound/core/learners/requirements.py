@@ -12,6 +12,13 @@ from mistakebound.core.messages.inputs import declared
 from mistakebound.settings import Settings
 
 
+def of_epoch(settings: Settings) -> list[str]:
+    """What keeps a model from being made of the settings that an epoch holds, as texts; empty where nothing does."""
+    kind = settings.learner.kind
+    unknown = [] if kind in learners.KINDS else [f"learner.kind: there is no {kind!r}"]
+    return [*unknown, *(f"{each.key}: {each.wrong}" for each in unmet(settings))]
+
+
 def unmet(settings: Settings, partitions: int | None = None) -> Iterator[Unmet]:
     """Everything that the learner needs and the settings do not give; `partitions` where known."""
     learner, features = settings.learner, settings.features
@@ -35,8 +42,7 @@ def unmet(settings: Settings, partitions: int | None = None) -> Iterator[Unmet]:
     if learner.delay_policy == "issued" and kind.no_issued is not None:
         yield Unmet("learner.delay_policy", f"{kind.name} {kind.no_issued.why}", kind.no_issued.remedy)
     yield from _by_score(settings, kind)
-    if learner.cost_sensitive:
-        yield from _cost_sensitive(settings, kind)
+    yield from _costs(settings, kind)
     if len(declared(settings.labels)) != 2 and kind.many is None:
         yield Unmet("labels.classes", f"{kind.name} knows two classes", "Declare two, or take a perceptron")
     if partitions is not None and partitions > 1 and kind.one_partition is not None:
@@ -56,15 +62,18 @@ def _by_score(settings: Settings, kind: Kind) -> Iterator[Unmet]:
             yield Unmet(key, f"{kind.name} {refusal.why}", refusal.remedy)
 
 
-def _cost_sensitive(settings: Settings, kind: Kind) -> Iterator[Unmet]:
-    key, leave = "learner.cost_sensitive", "Leave it out: costs are counted all the same"
-    if key.partition(".")[2] not in kind.parameters:
-        yield Unmet(key, f"{kind.name} does not learn from costs", f"{leave}; or take a perceptron")
+def _costs(settings: Settings, kind: Kind) -> Iterator[Unmet]:
+    """Costs are counted whatever learns, and learned from where that is asked for."""
     try:
         costs = costs_of(settings.labels)
     except ValueError as error:
-        yield Unmet("labels.costs", str(error), "See deploy/costs.md")
+        yield Unmet("labels.costs", str(error), "See deploy/costs.md, or leave it out")
         return
+    if not settings.learner.cost_sensitive:
+        return
+    key, leave = "learner.cost_sensitive", "Leave it out: costs are counted all the same"
+    if key.partition(".")[2] not in kind.parameters:
+        yield Unmet(key, f"{kind.name} does not learn from costs", f"{leave}; or take a perceptron")
     if costs is None:
         yield Unmet(key, "there are no costs to learn from", "Set labels.costs")
     elif costs.least == 0:

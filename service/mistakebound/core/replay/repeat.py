@@ -18,8 +18,7 @@ from itertools import groupby, product, takewhile
 
 from msgspec import UNSET
 
-from mistakebound.core.learners import KINDS
-from mistakebound.core.learners.requirements import unmet
+from mistakebound.core.learners.requirements import of_epoch
 from mistakebound.core.ledger.ledger import Ledger
 from mistakebound.core.ledger.limits import limits_of
 from mistakebound.core.messages.inputs import InputReader
@@ -95,12 +94,8 @@ def _settings_of(epoch: Epoch | None, number: int, settings: Settings) -> Settin
         found = settings_of(epoch, settings)
     except ValueError as error:
         raise NotAsRecorded(f"epoch {number}", f"its settings are not valid: {error}") from None
-    if found.learner.kind not in KINDS or (wrong := next(unmet(found), None)) is not None:
-        wrong = None if found.learner.kind not in KINDS else wrong
-        what = (
-            f"there is no learner {found.learner.kind!r}" if wrong is None else f"{wrong.key}: {wrong.wrong}"
-        )
-        raise NotAsRecorded(f"epoch {number}", f"its settings are not valid: {what}")
+    if wrong := of_epoch(found):
+        raise NotAsRecorded(f"epoch {number}", f"its settings are not valid: {'; '.join(wrong)}")
     return found
 
 
