@@ -34,9 +34,9 @@ def test_the_status_of_a_stream_without_a_judged_label_has_no_rate(settings: Set
     )
     assert "mistakes         0 of 0 labelled, rate -\n" in text
     assert "always majority  0, rate -\n" in text
-    assert ("rejected         5 labels; see mistakebound tail dead-letters\n" in text) is (
-        labels == "unreadable"
-    )
+    assert (
+        "rejected         5 labels; see mistakebound tail dead-letters --from beginning --json\n" in text
+    ) is (labels == "unreadable")
 
 
 def test_the_status_of_a_learner_that_is_worse_than_always_the_majority_says_so(settings: Settings) -> None:

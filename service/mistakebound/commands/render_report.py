@@ -137,7 +137,7 @@ def _render_all_rejected(report: Report) -> list[str]:
         return [render_rejected(one) for one in report.rejected]
     counts = {"examples": report.example_outcomes["invalid"], "labels": report.labels["invalid"]}
     found = " and ".join(f"{count} {stream}" for stream, count in counts.items() if count)
-    return [f"{found}; see mistakebound tail dead-letters"] if found else []
+    return [f"{found}; see mistakebound tail dead-letters --from beginning --json"] if found else []
 
 
 def render_rejected(one: Rejected) -> str:

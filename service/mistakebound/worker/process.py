@@ -23,6 +23,7 @@ from mistakebound.worker.announcements import Announcements
 from mistakebound.worker.checkpoints.schedule import CheckpointSchedule
 from mistakebound.worker.epochs.epochs import epoch_without_waiting
 from mistakebound.worker.events import Observe, after_commits, show_all
+from mistakebound.worker.first_rejections import FirstRejections
 from mistakebound.worker.health import HealthLimits, Heartbeat
 from mistakebound.worker.http.page import pages
 from mistakebound.worker.http.server import serve
@@ -154,7 +155,12 @@ def work(
     logs.configure(log_format, level=log_level, count=metrics.logged)
     _log.info("start", **_described(log, settings, slot))
     heartbeat, insight = Heartbeat(), ModelInsight(metrics)
-    observers: list[Observe] = [metrics.observe, heartbeat.observe, insight.observe]
+    observers: list[Observe] = [
+        metrics.observe,
+        heartbeat.observe,
+        insight.observe,
+        FirstRejections().observe,
+    ]
     if settings.features.include or settings.features.exclude:
         observers.append(IdlePatterns(settings).observe)
     health = partial(heartbeat.health, HealthLimits())
