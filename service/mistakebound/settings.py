@@ -13,8 +13,10 @@ from pydantic import (
     BaseModel,
     BeforeValidator,
     ConfigDict,
+    Discriminator,
     Field,
     PlainSerializer,
+    Tag,
     field_validator,
     model_validator,
 )
@@ -56,6 +58,11 @@ LabelValue = bool | int | str
 OF_EPOCH = ("learner", "features", "labels", "predictions")
 """The sections that are fixed with an epoch."""
 Cost = Annotated[float, Field(ge=0, le=1e12)]
+CostOrRow = Annotated[
+    Annotated[Cost, Tag("number")] | Annotated[dict[str, Cost], Tag("table")],
+    Discriminator(lambda value: "table" if isinstance(value, dict) else "number"),
+]
+"""Told apart beforehand, so that an error is only about the one that was meant."""
 
 
 Format = Literal["json", "avro", "protobuf", "json-schema"]
@@ -306,7 +313,7 @@ class LabelSettings(Section):
     max_classes: Annotated[int, Field(ge=1, le=1_000)] = Field(
         1_000, description="open classes: how many at most, per partition"
     )
-    costs: dict[str, Cost | dict[str, Cost]] | None = Field(
+    costs: dict[str, CostOrRow] | None = Field(
         None,
         description="what mistakes cost: of two classes `{false_positive = 1, false_negative = 25}`, of more a table for each true class, such as `{cat = {dog = 5}}`; 1 where nothing is said; counted, and learned from only with `learner.cost_sensitive`",
     )

@@ -224,3 +224,19 @@ def test_secrets_are_masked_in_problems() -> None:
     text = str(ConfigurationError(problems))
     assert "hunter2" not in text
     assert "***" in text
+
+
+@pytest.mark.parametrize(
+    ("costs", "wrong"),
+    [
+        ("{false_positive=2, false_negative=-1}", "false_negative: must be greater than or equal to 0. "),
+        ("{false_positive=2, false_negative='much'}", "false_negative: must be a valid number, "),
+        ("{fox={cat=2, dog=-1}}", "fox.dog: must be greater than or equal to 0. "),
+        ("{fox={cat=[2]}}", "fox.cat: must be a valid number. "),
+        ("{fox=[2]}", "fox: must be a valid number. "),
+    ],
+)
+def test_of_several_costs_the_wrong_one_is_named(costs: str, wrong: str) -> None:
+    """With the key of its table, and only what is wrong with it."""
+    problem = str(problem_of(f"labels.costs={costs}"))
+    assert f"(flag --set): {wrong}" in problem

@@ -206,7 +206,8 @@ def _invalid_value(one: Given, details: Sequence[ErrorDetails]) -> Problem:
 
 
 def _reword(detail: ErrorDetails) -> str:
-    """The library's message in our words; in a table of names (`features.scale`) with the name."""
+    """The library's message in our words; in a table of names (`features.scale`, `labels.costs`) with the name."""
     _, key, *within = detail["loc"]
-    name = f"{within[0]}: " if within and key == "scale" else ""
+    names = within[:1] + (within[2:] if key == "costs" else [])  # the second says which form was meant
+    name = f"{'.'.join(map(str, names))}: " if within and key in ("scale", "costs") else ""
     return name + detail["msg"].removeprefix("Value error, ").replace("Input should be", "must be")

@@ -63,7 +63,9 @@ def costs_of(labels: LabelSettings) -> Costs | None:
             named[pairs[key]] = cost
         return Costs(named, tuple(classes))
     for actual, row in given.items():
-        if actual not in classes or not isinstance(row, dict):
+        if actual not in classes:
+            raise ValueError(f"{actual}: is none of the classes {', '.join(classes)}")
+        if not isinstance(row, dict):
             raise ValueError(f"{actual}: give each true class a table, predicted class to cost")
         for predicted, cost in row.items():
             if predicted not in classes or predicted == actual:
