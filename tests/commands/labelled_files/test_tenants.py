@@ -66,6 +66,7 @@ def test_a_row_of_nobody_is_rejected_by_its_line(name: str, text: str) -> None:
     (rejected,) = replayed(name, text, "--set", "labels.remember=1")["rejected"]
     assert (rejected["reason"], rejected["count"]) == ("missing-tenant", 1)
     assert rejected["first"]["line"] == text.count("\n")
+    assert rejected["detail"] == "no tenant at /who/shop; send one there, or change features.cross"
 
 
 def test_a_missing_column_is_named_with_its_option() -> None:

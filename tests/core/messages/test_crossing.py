@@ -95,7 +95,7 @@ def test_a_tenant_is_ignored_where_nothing_is_crossed() -> None:
 @pytest.mark.parametrize(("found", "tenant"), [("acme", "acme"), (7, "7"), (-7, "-7"), ("é" * 64, "é" * 64)])
 def test_a_tenant_is_text_or_an_integer(found: Any, tenant: str) -> None:
     """As ids are: 7 and "7" are one tenant."""
-    assert tenant_of(found) == tenant
+    assert tenant_of(found, "/tenant") == tenant
 
 
 @pytest.mark.parametrize(
@@ -114,5 +114,6 @@ def test_a_tenant_is_text_or_an_integer(found: Any, tenant: str) -> None:
 def test_what_is_no_tenant_is_refused(found: Any, reason: str) -> None:
     """Absent and wrong are told apart."""
     with pytest.raises(BadRecord) as caught:
-        tenant_of(found)
+        tenant_of(found, "/payload/tenant")
     assert caught.value.reason == reason
+    assert "at /payload/tenant" in caught.value.detail

@@ -18,20 +18,22 @@ SHORT_TENANT = TENANT_BYTES // 4
 """Characters that never take more bytes than that; nearly every tenant has fewer."""
 
 
-def tenant_of(found: Any) -> str:
-    """The tenant as text: text or an integer, as ids are. Raises BadRecord."""
+def tenant_of(found: Any, pointer: str) -> str:
+    """The tenant as text: text or an integer, as ids are. `pointer`: where it was found. Raises BadRecord."""
     if type(found) is str and 0 < len(found) <= SHORT_TENANT:
         return found
     if found is None or found == "":
-        raise BadRecord("missing-tenant", "no tenant in the example; see features.cross")
+        raise BadRecord("missing-tenant", f"no tenant at {pointer}; send one there, or change features.cross")
     if type(found) not in (str, int):
         kind = {bool: "a truth value", float: "a number with a fraction or exponent", list: "an array"}
         what = kind.get(type(found), "an object")
-        raise BadRecord("bad-tenant", f"the tenant is {what}; send text or an integer")
+        raise BadRecord("bad-tenant", f"the tenant at {pointer} is {what}; send text or an integer")
     tenant = str(found)
     size = len(tenant.encode())
     if size > TENANT_BYTES:
-        raise BadRecord("bad-tenant", f"the tenant takes {size} bytes; at most {TENANT_BYTES} are allowed")
+        raise BadRecord(
+            "bad-tenant", f"the tenant at {pointer} takes {size} bytes; at most {TENANT_BYTES} are allowed"
+        )
     return tenant
 
 

@@ -72,14 +72,14 @@ class InputReader:
             if (
                 self._cross is not None
             ):  # decoded a second time, so that the features stay as they were written
-                tenant = tenant_of(resolve(_read(_any, record), self._cross))
+                tenant = tenant_of(resolve(_read(_any, record), self._cross), self._cross)
         else:
             whole = self._whole(record, schemas)
             found_id = resolve(whole, self._pointers.id)
             found = resolve(whole, self._pointers.features, UNSET)
             raw = b"" if found is UNSET else encode(found)
             if self._cross is not None:
-                tenant = tenant_of(resolve(whole, self._cross))
+                tenant = tenant_of(resolve(whole, self._cross), self._cross)
         if not raw or raw == b"null":
             raise BadRecord("missing-features", "no features in the example; see messages.features")
         if self.columns is not None:
@@ -130,7 +130,7 @@ class InputReader:
         if self._cross is not None and (tenant is None or tenant == ""):
             return None  # nothing can be learned from it, as without its features
         known = None if prediction is None else self._declared(prediction, "prediction", "bad-prediction")
-        return Carried(features, known, None if self._cross is None else tenant_of(tenant))
+        return Carried(features, known, None if self._cross is None else tenant_of(tenant, self._cross))
 
     def knows(self, label: LabelValue) -> bool:
         """Whether these settings declare a label that was accepted under others."""
