@@ -200,13 +200,16 @@ def test_changed_settings_are_refused_by_key_and_values(file: Path, folder: Path
     with opened(settings) as log:
         log.append(stream(20))
         Run(log, settings)
-        changed = altered(settings, learner={"kind": "averaged-perceptron"}, labels={"max_delay": 7})
+        changed = altered(
+            settings, learner={"kind": "averaged-perceptron"}, labels={"max_delay": 7, "ask": 2}
+        )
         with pytest.raises(Refused) as refused:
             Run(log, changed)
         assert not rejected(folder)
         Run(log, settings)
     assert "learner.kind is 'averaged-perceptron', the epoch has 'perceptron'" in str(refused.value)
     assert "labels.max_delay is 7.0, the epoch has 1000.0" in str(refused.value)
+    assert "labels.ask is 2.0, the epoch has none" in str(refused.value)
     assert "features" not in str(refused.value)
 
 

@@ -132,6 +132,17 @@ def test_replays_of_labelled_data_are_compared_by_what_they_judged() -> None:
     assert ok("compare", "a.jsonl", "b.jsonl", "--json", log=None).stdout == told
 
 
+def test_replayed_learners_are_told_apart_as_their_settings_are_written() -> None:
+    """What the better one does not set has to be left out."""
+    replayed("a.jsonl", "--set", "learner.kind=perceptron", "--set", "learner.window=2")
+    replayed("b.jsonl", "--set", "learner.kind=averaged-perceptron", "--set", "learner.tie=positive")
+    told = ok("compare", "a.jsonl", "b.jsonl", log=None).stdout
+    assert told.splitlines()[-1] == (
+        'To learn like the better one: set learner.kind = "averaged-perceptron", set learner.tie = "positive", '
+        "leave out learner.window"
+    )
+
+
 def test_what_the_mistakes_cost_is_told_where_the_settings_say_it() -> None:
     """As they are set now, or as an epoch that learned from them had them."""
     costs = "--set=labels.costs={false_positive = 1, false_negative = 10}"

@@ -327,11 +327,13 @@ def test_another_learner_runs_the_inputs_afresh() -> None:
 def test_a_setting_that_differs_runs_the_inputs_afresh() -> None:
     """The other keys of its table are the recording's."""
     fleet = worked(3)
-    given = Settings.model_validate({"labels": {"remember": 77}})
+    given = Settings.model_validate({"labels": {"remember": 77, "ask": 2}})
 
     plan, _ = replayed(fleet.recording(), fleet.partitions, given)
 
-    assert plan.afresh == f"labels.remember is 77, recorded {fleet.settings.labels.remember}"
+    assert plan.afresh == (
+        f"labels.ask is 2.0, recorded unset; labels.remember is 77, recorded {fleet.settings.labels.remember}"
+    )
     assert plan.settings.labels.parking == fleet.settings.labels.parking
 
 

@@ -3,6 +3,7 @@
 from datetime import UTC, datetime
 
 from mistakebound.commands.output import render_rate, render_table
+from mistakebound.config.keys import render_toml
 from mistakebound.core.comparison.comparison import Comparison, Evidence, Side
 from mistakebound.core.comparison.evidence import ENOUGH
 from mistakebound.core.messages.labels import spelled
@@ -81,8 +82,10 @@ def _promotion(found: Comparison) -> list[str]:
     if not found.promotion.changes:
         return ["Both have the same settings; nothing is there to promote."]
     if not found.promotion.commands:
-        changed = ", ".join(f"{key} = {value!r}" for key, value in found.promotion.changes.items())
-        return [f"To learn like the better one: {changed}"]
+        changes = found.promotion.changes.items()
+        told = [f"set {key} = {render_toml(value)}" for key, value in changes if value is not None]
+        told += [f"leave out {key}" for key, value in changes if value is None]
+        return [f"To learn like the better one: {', '.join(told)}"]
     lines = [
         f"To promote {better.name!r} {when}, let consumers read its predictions: it goes on with what it has learned.",
         f"Or begin {other.name!r} afresh with its settings (stop its workers first, and change their settings too):",

@@ -18,6 +18,11 @@ class Change(NamedTuple):
     after: Any
 
 
+def setting_text(value: Any, absent: str = "unset") -> str:
+    """A value in a message; `absent`: where there is none."""
+    return absent if value is None else repr(value)
+
+
 def changes(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[Change]:
     """What differs, by key. `true` and `1` differ, and so do `1` and `1.0`."""
     old, new = dict(_flat("", before)), dict(_flat("", after))

@@ -13,7 +13,7 @@ from msgspec import UNSET
 from mistakebound.core.faults import BadLog
 from mistakebound.core.messages.formats.schema_text import SchemaText
 from mistakebound.core.messages.schema import Epoch
-from mistakebound.core.model.settings_diff import changes
+from mistakebound.core.model.settings_diff import changes, setting_text
 from mistakebound.core.replay.recorded import NotAsRecorded, Recorded
 from mistakebound.core.replay.repeat import Progress, Taken, repeat, settings_of
 from mistakebound.core.replay.replay import replay_records
@@ -101,5 +101,8 @@ def _differing(epoch: Epoch, chosen: Settings) -> str | None:
         {**each.of_epoch(), "messages": each.messages.recorded()}
         for each in (settings_of(epoch, chosen), chosen)
     )
-    found = [f"{one.key} is {one.after!r}, recorded {one.before!r}" for one in changes(before, after)]
+    found = [
+        f"{one.key} is {setting_text(one.after)}, recorded {setting_text(one.before)}"
+        for one in changes(before, after)
+    ]
     return "; ".join(found) or None

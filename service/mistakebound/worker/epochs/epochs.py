@@ -15,7 +15,7 @@ from msgspec import UNSET, UnsetType
 from mistakebound.core.faults import BadLog
 from mistakebound.core.messages.schema import Epoch, encode, read_update
 from mistakebound.core.model.model import first_epoch
-from mistakebound.core.model.settings_diff import changes
+from mistakebound.core.model.settings_diff import changes, setting_text
 from mistakebound.core.records import Outgoing, Record
 from mistakebound.log.newest import newest_record, newest_records
 from mistakebound.log.protocol import Fenced, Log, LogError, Refused
@@ -91,7 +91,10 @@ def refuse_changed(epoch: Epoch, settings: Settings) -> None:
     """Raises Refused, naming each key that differs, its two values and the remedy."""
     changed = changes(epoch.settings, settings.of_epoch())
     if changed:
-        listed = "\n  ".join(f"{key} is {now!r}, the epoch has {before!r}" for key, before, now in changed)
+        listed = "\n  ".join(
+            f"{key} is {setting_text(now)}, the epoch has {setting_text(before, 'none')}"
+            for key, before, now in changed
+        )
         raise Refused(
             f"the settings differ from those of epoch {epoch.epoch}, which fixed every result in this log:\n"
             f"  {listed}\nSet them back; or begin the next epoch with them: `mistakebound reset` shows what that "

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from mistakebound.core.faults import BadLog
 from mistakebound.core.messages.schema import FORMAT, Base, Epoch, encode, read_update
 from mistakebound.core.model.fold import Fold
-from mistakebound.core.model.settings_diff import Change, changes
+from mistakebound.core.model.settings_diff import Change, changes, setting_text
 from mistakebound.core.records import Outgoing, Position, Topic, Transaction
 from mistakebound.log.newest import newest_record
 from mistakebound.log.protocol import Fenced, Log, Refused, Session, StaleGeneration, TransactionFailed
@@ -156,7 +156,7 @@ def _must_be_readable(log: Log, settings: Settings, plan: Plan) -> None:
             fold.fold(p, log.read("updates", p, 0))
     except BadLog as error:
         listed = "".join(
-            f"\n  {each.key} would be {each.after!r}, epoch {base.epoch} has {each.before!r}"
+            f"\n  {each.key} would be {setting_text(each.after)}, epoch {base.epoch} has {setting_text(each.before, 'none')}"
             for each in changes(plan.history.epochs[base.epoch].settings, plan.begins.settings)
         )
         raise Refused(f"{error}{listed}") from None
