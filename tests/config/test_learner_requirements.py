@@ -67,3 +67,11 @@ def test_voted_is_refused_where_the_log_has_more_partitions() -> None:
         assert "voted-perceptron needs one partition" in told.stderr
     with pytest.raises(ConfigurationError, match="needs one partition"):
         replay("day.jsonl", Settings.model_validate({"learner": {"kind": "voted-perceptron"}}))
+
+
+def test_labels_on_request_do_not_go_with_costs_that_are_learned_from() -> None:
+    """The refusal names both settings, so that either can be left out."""
+    told = _told("labels.ask=2", "labels.costs={false_negative=5}", "learner.cost_sensitive=true")
+
+    assert "labels.ask = 2.0" in told
+    assert "learner.cost_sensitive" in told

@@ -93,7 +93,7 @@ def _render_confusion(found: ConfusionReport) -> Iterator[tuple[str, str]]:
             for one in of.largest[:MOST_CONFUSED]
         )
         left = len(of.largest) - MOST_CONFUSED
-        yield "taken for", ", ".join(pairs) + (f", and {left} more pairs" if left > 0 else "")
+        yield "taken for", ", ".join(pairs) + (f", and {_several(left, 'more pair')}" if left > 0 else "")
     if found.mistakes_by_delay:
         yield (
             "delay",
@@ -165,8 +165,12 @@ def _render_changes(proved: ProvedChanges) -> str:
     told = [
         f"{one.update} of partition {one.partition}" if several else str(one.update) for one in proved.newest
     ]
-    again = f"; {proved.restarts} restarts" if proved.restarts else ""
+    again = f"; {_several(proved.restarts, 'restart')}" if proved.restarts else ""
     return f"at least {proved.count} proved, with the margin declared, by update {', '.join(told)}{again}"
+
+
+def _several(count: int, what: str) -> str:
+    return f"{count} {what}" if count == 1 else f"{count} {what}s"
 
 
 def _render_counts(counts: Mapping[str, int]) -> str:

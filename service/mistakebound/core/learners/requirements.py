@@ -83,7 +83,8 @@ def _costs(settings: Settings, kind: Kind) -> Iterator[Unmet]:
         wrong = "an update's cost is that of the present model's mistake"
         yield Unmet("learner.delay_policy", wrong, 'Set it to "rescore"')
     if settings.labels.ask is not None:
-        yield Unmet("labels.ask", "its expected mistakes are bounded for updates of one size", "Leave it out")
+        wrong = "its expected mistakes are bounded for updates of one size, and learner.cost_sensitive makes them differ"
+        yield Unmet("labels.ask", wrong, "Leave out one of the two")
 
 
 def _of_features(kind: Kind, settings: Settings) -> Iterator[Unmet]:
