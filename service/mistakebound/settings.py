@@ -252,6 +252,12 @@ class LearnerSettings(Section):
         description="perceptron and averaged-perceptron: an update adds the cost of its mistake times y*x, as labels.costs says; the costs are then part of the epoch",
     )
 
+    @field_validator("cost_sensitive")
+    @classmethod
+    def _said_or_not(cls, learns: bool | None) -> bool | None:
+        """An epoch that was begun before there was one holds none, which is no."""
+        return learns or None
+
     @model_validator(mode="after")
     def _default_threshold(self) -> Self:
         """Winnow's, where none is given. An epoch that was begun before there was one holds null, which is 0."""

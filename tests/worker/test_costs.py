@@ -49,6 +49,15 @@ def test_costs_that_are_learned_from_are_part_of_the_epoch() -> None:
             Run(log, settings_of())
 
 
+def test_to_say_that_costs_are_not_learned_from_begins_no_epoch() -> None:
+    """It is what an epoch that was begun without the setting does."""
+    with opened(settings_of(), 1) as log:
+        work(log, settings_of(), 0)
+        said = settings_of(learner={"cost_sensitive": False})
+        assert work(log, said, 100).held.state.model.epoch == 1
+        assert work(log, settings_of(), 200).held.state.model.epoch == 1
+
+
 def test_the_cost_is_a_gauge_of_the_partition() -> None:
     """The model's, and that of always the majority."""
     settings = settings_of()

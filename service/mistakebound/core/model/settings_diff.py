@@ -7,6 +7,8 @@ from mistakebound.settings import LearnerSettings, Settings
 
 OLDER_KIND = "averaged-perceptron"
 """The default of `learner.kind` in earlier versions."""
+_NO_IF_UNSET = "learner.cost_sensitive"
+"""Epochs of earlier versions may hold a no for it, which others leave out."""
 
 
 class Change(NamedTuple):
@@ -68,5 +70,7 @@ def _flat(path: str, settings: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
     for key, value in settings.items():
         if isinstance(value, Mapping):
             yield from _flat(f"{path}{key}.", value)
+        elif f"{path}{key}" == _NO_IF_UNSET:
+            yield _NO_IF_UNSET, value or None
         else:
             yield f"{path}{key}", value
