@@ -2,6 +2,7 @@
 
 import re
 import shlex
+from itertools import takewhile
 from pathlib import Path
 
 from tests.support.project import ROOT
@@ -38,6 +39,11 @@ def commands(page: Path) -> list[list[str]]:
         line for language, block in fenced(text) if language in ("sh", "text") for line in block.splitlines()
     ]
     shown = re.findall(r"`(mistakebound [^`]+)`", prose) + [
-        re.split(r" [|>]", line)[0] for line in lines if line.startswith("mistakebound ")
+        line for line in lines if line.startswith("mistakebound ")
     ]
-    return [shlex.split(one, comments=True)[1:] for one in shown]
+    return [list(takewhile(_is_argument, shlex.split(one, comments=True)[1:])) for one in shown]
+
+
+def _is_argument(word: str) -> bool:
+    """Rather than a pipe or a file for what is printed."""
+    return word[:1] not in ("|", ">")
