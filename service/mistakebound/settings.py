@@ -88,7 +88,10 @@ class LogSettings(Section):
         None,
         description="`kafka://host:9092` (or `kafka+confluent://...`), `sqlite:FILE` or `sqlite::memory:`; required for `run`",
     )
-    prefix: str = Field("", description="put in front of every topic name and the group's name")
+    prefix: str = Field(
+        "",
+        description="put in front of the name of each topic that `[topics]` does not name, and of the group's",
+    )
     partitions: Positive | None = Field(None, description="for `topics create`: 4 on Kafka, 1 on sqlite")
 
 

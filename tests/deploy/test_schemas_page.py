@@ -64,7 +64,7 @@ def test_the_example_prints_what_it_says(
         worker.communicate()
 
 
-@pytest.mark.parametrize("part", ["Without a registry", "The registry"])
+@pytest.mark.parametrize("part", ["A record of one's own", "Without a registry", "The registry"])
 def test_the_settings_shown_are_settings(part: str) -> None:
     """By their names and kinds."""
     for text in blocks(part, "toml"):

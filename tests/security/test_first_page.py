@@ -82,6 +82,7 @@ def of_avro(newcomer: Newcomer) -> None:
     Path("produce.py").write_text(newcomer.own(shown["python"]))
     output(shown["sh"].removesuffix("mistakebound run\n"))
     subprocess.run([sys.executable, "produce.py"], check=True, timeout=PATIENCE_S, env=os.environ)
+    assert output("mistakebound config check --online").count("2 of 2 readable") == 2
 
 
 def of_debezium_json(newcomer: Newcomer) -> None:

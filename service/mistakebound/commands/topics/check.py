@@ -1,10 +1,16 @@
 """Check a log's topics against every rule, and print the findings, for `topics check` and `config check`."""
 
+from collections.abc import Iterator, Sequence
 from operator import attrgetter
 
 from mistakebound.commands.errors import CommandError
+from mistakebound.commands.json_forms import TopicFinding
 from mistakebound.commands.output import print_form, print_message, render_table
-from mistakebound.commands.topics import key_placement, rules
+from mistakebound.commands.registry import asked_registry
+from mistakebound.commands.topics import content, key_placement, rules
+from mistakebound.core.messages.formats.framing import schema_id_of
+from mistakebound.core.messages.formats.schema_text import SchemaText
+from mistakebound.core.records import Record
 from mistakebound.exit_codes import ExitCode
 from mistakebound.log.placement import sample
 from mistakebound.log.protocol import Log
@@ -21,6 +27,7 @@ def check_topics(log: Log, settings: Settings, *, json: bool = False) -> None:
         sampled = sample(log, "examples", count), sample(log, "labels", count)
         misplaced = settings.worker.misplaced_labels
         found.append(key_placement.finding(*sampled, count, settings.messages.id, misplaced))
+        found += _contents(settings, *sampled)
     if json:
         print_form(found)
     else:
@@ -31,3 +38,31 @@ def check_topics(log: Log, settings: Settings, *, json: bool = False) -> None:
                 print_message(f"{finding.verdict}: {finding.topic} {finding.rule}: {finding.remedy}")
     if failed := sum(finding.verdict == "failed" for finding in found):
         raise CommandError(f"{failed} of {len(found)} checks failed", ExitCode.CHECK_FAILED)
+
+
+def _contents(
+    settings: Settings, examples: Sequence[Record], labels: Sequence[Record]
+) -> Iterator[TopicFinding]:
+    """Whether the samples can be read. Where the registry gives no answer that is not known, and only said."""
+    try:
+        schemas = _schemas(settings, (*examples, *labels))
+    except CommandError as error:
+        for stream in ("examples", "labels"):
+            yield content.untried(stream, str(error))
+        return
+    read = content.readers(settings, schemas.get)
+    yield content.finding("examples", examples, read["examples"])
+    yield content.finding("labels", labels, read["labels"])
+
+
+def _schemas(settings: Settings, records: Sequence[Record]) -> dict[str, SchemaText | None]:
+    """By id: those that the records name, and those of files. Raises CommandError where the registry gives no answer."""
+    from mistakebound.worker.registry.prefetch import file_schemas, framed_inputs
+
+    found: dict[str, SchemaText | None] = {**file_schemas(settings.messages)}
+    framed = framed_inputs(settings.messages)
+    named = {schema_id_of(record) for record in records if record.topic in framed} - {None}
+    if named and settings.registry.url is not None:
+        with asked_registry(settings.registry) as registry:
+            found |= {one: registry.schema(one) for one in sorted(filter(None, named))}
+    return found
