@@ -144,13 +144,13 @@ GUARDS: Mapping[str, Guard] = {
     ),
     "B2 positions are asked for again before a takeover refuses": Guard(
         "service/mistakebound/worker/takeover.py",
-        "        _refuse_other_inputs(log)\n        if committed is not None and session.committed(owned) != committed:",
-        "        _refuse_other_inputs(log)\n        if False:",
+        "        if positions is not None and _positions(log, session, owned, accepted) != positions:",
+        "        if False:",
         STOPPED,
     ),
     "B2 positions are asked for again where a step looks torn": Guard(
         "service/mistakebound/worker/takeover.py",
-        "if _is_doubtful(found, committed) and session.committed(owned) != committed:",
+        "if _is_doubtful(found, positions) and _positions(log, session, owned, accepted) != positions:",
         "if False:",
         STOPPED,
     ),

@@ -12,11 +12,13 @@ from structlog.testing import capture_logs
 
 from mistakebound.core.records import INPUTS
 from mistakebound.core.replay.replay import replay_records
-from mistakebound.log.protocol import Fenced, Unreachable
+from mistakebound.log.protocol import Fenced, Session, Unreachable
 from mistakebound.worker import loop
+from mistakebound.worker.health import HealthLimits, Heartbeat
 from mistakebound.worker.rebuilds import GaveUp
 from mistakebound.worker.takeover import WorkerState
 from tests.support.tries import long, tried
+from tests.worker.support import working
 from tests.worker.support.faulty import COMMIT_FAULTS, POLL_FAULTS, FaultyLog
 from tests.worker.support.working import (
     Hurried,
@@ -120,6 +122,28 @@ def test_one_fault_at_one_commit(undisturbed: Any, fault: str, place: int) -> No
     recount, faulty, _ = disturbed({("commit", place): fault}, 1, "")
     assert faulty.happened == [fault]
     assert recount.whole == undisturbed
+
+
+def test_it_is_not_ready_from_a_failed_transaction_until_it_has_taken_over_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """It has no state meanwhile, and with its broker away that may last."""
+    hearts: list[Heartbeat] = []
+    monkeypatch.setattr(working, "Heartbeat", lambda: hearts.append(Heartbeat()) or hearts[-1])
+    limits = HealthLimits(stalled_after_s=30.0, silent_after_s=300.0)
+    reasons: list[str] = []
+
+    class Joined(FaultyLog):
+        def join(self, slot: str) -> Session:
+            reasons.append(hearts[0].health(limits).reason)
+            return super().join(slot)
+
+    chosen = settings_for()
+    with opened(chosen) as log:
+        log.append(stream(20))
+        run = Run(Joined(log, {("commit", 0): "failed"}), chosen)
+    assert reasons == ["the worker is starting", "the worker is restoring"]
+    assert run.heartbeat.vitals().phase == "draining"
 
 
 # --- ends -----------------------------------------------------------------------------------------------

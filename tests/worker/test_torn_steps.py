@@ -407,6 +407,34 @@ def test_a_takeover_that_is_overtaken_while_it_reads_asks_again(settings: Settin
         whole(log, settings)
 
 
+def test_so_does_one_that_goes_on_from_outcomes_where_the_offsets_are_lost(
+    settings: Settings, said: list[Any]
+) -> None:
+    """The group's offsets cannot tell that others went on; their outcomes do."""
+    with opened(settings) as log:
+        log.append(stream(30))
+        Run(log, settings)
+        log.append(stream(30, first=30))
+        lose_offsets(log)
+
+        def others() -> None:
+            commit_elsewhere(log, settings, lost=True)
+            lose_offsets(log)
+
+        reading = Reading(log, others)
+        Run(reading, settings, from_outcomes=True)
+
+        assert reading.done
+        assert [each["event"] for each in said].count("takeover_overtaken") == 1
+        whole(log, settings)
+
+
+def lose_offsets(log: Log) -> None:
+    """The group's, of all partitions."""
+    with log._database.transaction() as connection:  # type: ignore[attr-defined]
+        connection.execute("DELETE FROM positions")
+
+
 class Reading:
     """A log on which others go on when a worker that has folded `updates` begins to read outcomes."""
 
@@ -434,26 +462,38 @@ class Reading:
 
 
 class Woken:
-    """A log whose third poll finds that the records it would read are deleted, after `meanwhile`."""
+    """A log whose n-th poll finds that the records it would read are deleted, after `meanwhile`; each later one, too, until
+    what it reads is paused, and once more then: that answer was under way."""
 
-    def __init__(self, log: Log, meanwhile: Callable[[], object]) -> None:
-        self._log, self._meanwhile, self._polls = log, meanwhile, 0
+    def __init__(self, log: Log, meanwhile: Callable[[], object], at: int = 3) -> None:
+        self._log, self._meanwhile, self._polls, self._at = log, meanwhile, 0, at
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._log, name)
 
     def join(self, slot: str) -> Session:
         session = self._log.join(slot)
-        poll = session.poll
+        poll, pause = session.poll, session.pause
+        under_way: list[bool] = []
 
         def polled(timeout_s: float) -> Polled:
             self._polls += 1
-            if self._polls == 3:
+            if self._polls == self._at:
                 self._meanwhile()
+                under_way.append(True)
+            if under_way:
+                del under_way[1:]
+                if under_way[0] is False:
+                    under_way.clear()
                 raise OffsetLost("read examples and labels")
             return poll(timeout_s)
 
+        def paused(inputs: Any) -> None:
+            pause(inputs)
+            under_way[:] = [False for _ in under_way]
+
         session.poll = polled  # type: ignore[method-assign]
+        session.pause = paused  # type: ignore[method-assign]
         return session
 
 
@@ -468,8 +508,34 @@ def test_input_deleted_behind_the_back_of_a_paused_worker_is_not_refused_where_o
 
         Run(Woken(log, lambda: commit_elsewhere(log, settings)), settings)
 
-        assert [each["event"] for each in said].count("takeover_overtaken") == 1
+        assert [each["event"] for each in said].count("takeover_overtaken") == 2
         whole(log, settings)
+
+
+@pytest.mark.parametrize("lost", [False, True])
+def test_nor_where_the_paused_worker_had_begun_without_a_position(
+    settings: Settings, said: list[Any], lost: bool
+) -> None:
+    """Others were the first to commit; where the group's offsets are lost since, their outcomes tell."""
+    with opened(settings) as log:
+        log.append(stream(30))
+
+        def others() -> None:
+            commit_elsewhere(log, settings)
+            if lost:
+                lose_offsets(log)
+
+        woken = Woken(log, others, at=2)
+        if lost:
+            with pytest.raises(Refused, match="no committed offset for partition 0"):
+                Run(woken, settings)
+            Run(log, settings, from_outcomes=True)
+        else:
+            Run(woken, settings)
+
+        assert "takeover_overtaken" in [each["event"] for each in said]
+        names = [name for name, _ in Recount(log, settings).predicted]
+        assert sorted(names) == sorted(f"i{number}" for number in range(30))
 
 
 def test_input_deleted_before_anybody_read_it_is_refused(settings: Settings) -> None:
@@ -483,8 +549,8 @@ def test_input_deleted_before_anybody_read_it_is_refused(settings: Settings) -> 
             Run(Woken(log, lambda: None), settings)
 
 
-def commit_elsewhere(log: Log, settings: Settings) -> Mapping[int, Position]:
-    """What another owner of the partitions commits, past this worker's fence."""
+def commit_elsewhere(log: Log, settings: Settings, *, lost: bool = False) -> Mapping[int, Position]:
+    """What another owner of the partitions commits, past this worker's fence; told that offsets were lost, if they were."""
     made: list[Transaction] = []
 
     class Caught(Torn):
@@ -496,7 +562,7 @@ def commit_elsewhere(log: Log, settings: Settings) -> Mapping[int, Position]:
     database = log._database  # type: ignore[attr-defined]
     fence = database.rows("SELECT transactional_id, epoch FROM fences")
     with contextlib.suppress(Killed):
-        Run(Caught(log, 0, NOTHING), copy)
+        Run(Caught(log, 0, NOTHING), copy, from_outcomes=lost)
     with database.transaction() as connection:
         rows.insert(connection, log._ids(), made[0].outputs)  # type: ignore[attr-defined]
         group.store(connection, settings.group, log._ids(), made[0].positions)  # type: ignore[attr-defined]

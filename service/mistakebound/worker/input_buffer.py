@@ -9,7 +9,7 @@
 import time
 from collections.abc import Callable, Collection, Sequence
 
-from mistakebound.core.records import INPUTS, Lost, Record, Topic
+from mistakebound.core.records import INPUTS, Lost, Record, TopicPartition
 from mistakebound.core.step.merge import Merge
 from mistakebound.log.protocol import Session
 from mistakebound.settings import BatchSettings
@@ -36,7 +36,9 @@ class InputBuffer:
         """`noted` is shown all records that are buffered."""
         self._noted = noted
         self._session, self._batch, self._observe = session, batch, observe
-        self._inputs: Sequence[tuple[Topic, int]] = ()
+        self._inputs: Sequence[TopicPartition] = ()
+        self._paused: Sequence[TopicPartition] = ()
+        """Given back, so that no poll brings records of them."""
         self.merge = Merge(())
         self.generation = NONE
         self.assigned: tuple[int, ...] | None = None
@@ -59,7 +61,10 @@ class InputBuffer:
         most = STEPS * self._batch.max_records
         self.merge = Merge(partitions, most, STEPS * self._batch.max_bytes)
         self.merge.add(lost)
-        self._inputs = [(topic, p) for topic in INPUTS for p in partitions]
+        self._inputs = _inputs(partitions)
+        if self._paused:
+            self._session.resume(self._paused)
+            self._paused = ()
         self.assigned = None
 
     def drop(self) -> None:
@@ -67,11 +72,19 @@ class InputBuffer:
         self.merge, self.generation, self._inputs = Merge(()), NONE, ()
 
     def give_back(self) -> None:
-        """These were not taken over: the next poll brings the assignment again, or another."""
+        """These are not to be worked on: the next poll brings the assignment again, or another, and no records."""
+        if not self.is_given_back:
+            self._paused = self._inputs if self.assigned is None else _inputs(self.assigned)
+            self._session.pause(self._paused)
         self.drop()
         self.assigned = None
 
-    def drained(self) -> Collection[tuple[Topic, int]]:
+    @property
+    def is_given_back(self) -> bool:
+        """Whether the next poll is to bring an assignment."""
+        return self.generation == NONE
+
+    def drained(self) -> Collection[TopicPartition]:
         """Inputs with nothing left here or in the log; looked up only where the next record depends on it."""
         dry = self.merge.dry()
         return self._session.drained(dry) if dry else ()
@@ -102,3 +115,7 @@ class InputBuffer:
             if full or few or time.monotonic() >= closing:
                 return
             timeout_s = 0.0
+
+
+def _inputs(partitions: Sequence[int]) -> list[TopicPartition]:
+    return [(topic, p) for topic in INPUTS for p in partitions]

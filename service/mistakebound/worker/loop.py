@@ -36,6 +36,7 @@ from mistakebound.worker.rebuilds import Rebuilds
 from mistakebound.worker.registry.prefetch import Prefetch
 from mistakebound.worker.stepping import CHAIN, Stepping
 from mistakebound.worker.takeover import NOTHING, Accepted, WorkerState, take_over
+from mistakebound.worker.torn_steps import newest_step
 
 POLL_S = 0.5
 SHARED = 4
@@ -138,15 +139,20 @@ class Worker:
         try:
             return self._come_round(session, buffer, stepping)
         except OffsetLost as error:
-            if not self._is_overtaken(session):
+            if not (self._is_overtaken(session) or (self.held is None and buffer.is_given_back)):
                 raise
             self._give_back(buffer, error)
             return not self._stopping(False)
 
     def _is_overtaken(self, session: Session) -> bool:
-        """Whether others have committed positions of partitions that were taken over here."""
-        held = {} if self.held is None else self.held.positions
-        return any(position != held[p] for p, position in session.committed(held).items())
+        """Whether others have worked on partitions that were taken over here, whatever became of the group's offsets."""
+        if self.held is None:
+            return False
+        held = self.held.positions
+        return any(
+            position != held.get(p) or (position is None and newest_step(self._log, p) is not None)
+            for p, position in session.committed(self.held.state.ledgers).items()
+        )
 
     def _come_round(self, session: Session, buffer: InputBuffer, stepping: Stepping) -> bool:
         """Poll, take over new partitions, make steps; False once the worker is to stop."""
@@ -300,5 +306,7 @@ class Worker:
             time.sleep(0.05)
 
     def _forget(self) -> None:
+        """Without its state it is not ready, however long it takes until partitions can be taken over again."""
         self.held = None
+        self._observe(events.PhaseEntered("restoring"))
         self._observe(events.StateDropped())

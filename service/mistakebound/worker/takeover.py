@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
+from typing import NamedTuple
 
 import structlog
 
@@ -81,6 +82,17 @@ NOTHING = Accepted()
 
 
 Committed = Mapping[int, Position | None]
+
+
+class Positions(NamedTuple):
+    """Where the partitions stand at one moment, before anything else is read: what is read later holds all of that."""
+
+    committed: Committed
+    """By the group's offsets."""
+    begun: Committed
+    """Where to go on: the same, or where that is accepted, the position of the newest outcomes."""
+
+
 Borrow = Callable[[Mapping[int, Start]], Mapping[int, Frozen]]
 """Given where reading starts for each partition that is new here, returns ledgers that start later."""
 
@@ -150,20 +162,20 @@ def take_over(
     was read is of two moments, and nothing is wrong with the log.
     """
     owned = sorted(partitions)
-    committed: Committed | None = None
+    positions: Positions | None = None
     try:
-        committed = session.committed(owned)
+        positions = _positions(log, session, owned, accepted)
         found = _take_over(
-            log, session, settings, committed, held, checkpoint, accepted, borrow, schemas or Schemas()
+            log, session, settings, positions, held, checkpoint, accepted, borrow, schemas or Schemas()
         )
-        if _is_doubtful(found, committed) and session.committed(owned) != committed:
+        if _is_doubtful(found, positions) and _positions(log, session, owned, accepted) != positions:
             raise StaleGeneration("the positions moved while this worker took partitions over; poll again")
         for p, reason in found.torn.items():
             _log.warning("position_settled", partition=p, reason=reason)
         return found
     except (BadLog, Refused) as error:
         _refuse_other_inputs(log)
-        if committed is not None and session.committed(owned) != committed:
+        if positions is not None and _positions(log, session, owned, accepted) != positions:
             raise StaleGeneration(
                 f"the positions moved while this worker took partitions over ({error}); poll again"
             ) from error
@@ -179,9 +191,9 @@ def _refuse_other_inputs(log: Log) -> None:
         refuse_other_topics(log, epoch)
 
 
-def _is_doubtful(found: WorkerState, committed: Committed) -> bool:
+def _is_doubtful(found: WorkerState, begun: Positions) -> bool:
     """Whether what was read may be of two moments: a torn step looks like one that others committed meanwhile."""
-    moved = any(committed[p] != position for p, position in found.positions.items())
+    moved = any(begun.committed[p] != position for p, position in found.positions.items())
     return moved or any(ledger.published for ledger in found.state.ledgers.values())
 
 
@@ -189,14 +201,19 @@ def _take_over(
     log: Log,
     session: Session,
     settings: Settings,
-    committed: Committed,
+    begun: Positions,
     held: WorkerState | None,
     checkpoint: Checkpoint | None,
     accepted: Accepted,
     borrow: Borrow | None,
     schemas: Schemas,
 ) -> WorkerState:
-    owned = list(committed)
+    owned, committed = list(begun.begun), begun.begun
+    for p in owned:
+        if (resumed := committed[p]) is not None and resumed != begun.committed[p]:
+            _log.warning(
+                "resumed_from_outcomes", partition=p, examples=resumed.examples, labels=resumed.labels
+            )
     if held is not None and catch_up(log, held.fold):
         fold = held.fold
     else:
@@ -204,8 +221,6 @@ def _take_over(
         _tell_kept_learner(fold, settings)
     assert fold.epoch is not None
     refuse_other_topics(log, fold.epoch)
-    if accepted.lost_offsets:
-        committed = {p: _from_outcomes(log, p, committed[p]) for p in owned}
     positions = {p: position for p in owned if (position := committed[p]) is not None}
     kept = {p for p in positions if held is not None and held.positions.get(p) == positions[p]}
     frozen = {} if checkpoint is None else frozen_in(log, checkpoint)
@@ -265,13 +280,18 @@ def _tell_kept_learner(fold: Fold, settings: Settings) -> None:
         _log.info("learner_kept", learner=kind, default=default, epoch=fold.model.epoch, remedy=remedy)
 
 
+def _positions(log: Log, session: Session, owned: Sequence[int], accepted: Accepted) -> Positions:
+    committed = session.committed(owned)
+    if not accepted.lost_offsets:
+        return Positions(committed, committed)
+    return Positions(committed, {p: _from_outcomes(log, p, committed[p]) for p in owned})
+
+
 def _from_outcomes(log: Log, partition: int, committed: Position | None) -> Position | None:
     """The position of the newest outcomes; `committed` where they were deleted, none where there never were any."""
     newest = newest_step(log, partition)
     if newest is None:
         return None if never_stepped(log, partition, newest) else committed
-    if newest.position != committed:
-        _log.warning("resumed_from_outcomes", partition=partition, inputs=str(newest.outcomes.inputs))
     return newest.position
 
 

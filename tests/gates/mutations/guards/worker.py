@@ -239,14 +239,14 @@ WORKER: Sequence[Guard] = (
     Guard(
         "a takeover does not ask again after what looks torn",
         "worker/takeover.py",
-        "        if _is_doubtful(found, committed) and session.committed(owned) != committed:",
+        "        if _is_doubtful(found, positions) and _positions(log, session, owned, accepted) != positions:",
         "        if False:",
         "worker/test_torn_steps.py::test_a_takeover_that_is_overtaken_asks_again",
     ),
     Guard(
         "a takeover refuses for positions that have moved meanwhile",
         "worker/takeover.py",
-        "        if committed is not None and session.committed(owned) != committed:",
+        "        if positions is not None and _positions(log, session, owned, accepted) != positions:",
         "        if False:",
         "worker/test_torn_steps.py::test_a_takeover_that_is_overtaken_while_it_reads_asks_again",
     ),
