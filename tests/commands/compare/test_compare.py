@@ -1,6 +1,7 @@
 """`compare`: prefixes on a log, recordings, files of judged predictions; what it prints, and what it refuses."""
 
 import json
+import shlex
 from importlib.resources import files
 from pathlib import Path
 
@@ -93,6 +94,35 @@ def test_the_reset_of_a_challenger_names_the_topics_that_it_reads() -> None:
     ]["commands"]
     assert "--set log.prefix=main." in command
     assert "topics.examples" not in command
+
+
+def test_tables_of_the_better_sides_settings_are_promoted_whole() -> None:
+    """A scale, or costs that are learned from: the command begins an epoch that has them, too."""
+    champion, challenger = both()
+    scaled = altered(
+        challenger,
+        log={"url": "sqlite:log.db", "prefix": "scaled."},
+        learner={"kind": "perceptron", "cost_sensitive": True},
+        labels={"max_delay": 1000, "costs": {"false_negative": 3}},
+        features={"scale": {"a": (0.5, 2)}},
+    )
+    with opened(scaled, 1) as log:
+        Run(log, scaled)
+    place = "--log", "sqlite:log.db"
+    found = json.loads(ok("compare", "main.", "scaled.", "--json", *place, log=None).stdout)
+    assert found["better"] == "second"
+    assert found["promotion"]["changes"] == {
+        "features.scale": {"a": [0.5, 2.0]},
+        "labels.costs": {"false_negative": 3.0},
+        "learner.cost_sensitive": True,
+        "learner.window": None,
+    }
+    (command,) = found["promotion"]["commands"]
+    ok(*shlex.split(command)[1:], *place, log=None)
+    learner = {"kind": "perceptron", "cost_sensitive": True, "window": 1}  # to be taken out by hand
+    settled = altered(champion, learner=learner, labels=scaled.labels, features=scaled.features)
+    with opened(settled, 1) as log:
+        assert Run(log, settled).held.state.model.epoch == 2
 
 
 def test_a_log_and_its_recording_compare_alike() -> None:

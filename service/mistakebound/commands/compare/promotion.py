@@ -1,8 +1,9 @@
 """How the better of two sides takes the other's place: which settings change, and what to type."""
 
 import shlex
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from typing import Any
 
 from mistakebound.commands.compare.sides import OpenSide
 from mistakebound.config.keys import keys, render_toml
@@ -23,9 +24,19 @@ def promotion(found: Comparison, first: OpenSide, second: OpenSide, settings: Se
         {name: side.settings.get(name, {}) for name in OF_EPOCH if side.settings is not None}
         for side in (other, better)
     )
-    differing = {each.key: each.after for each in changes(old, new) if each.key in keys()}
+    differing = {key: _value(new, key) for each in changes(old, new) if (key := _setting(each.key)) in keys()}
     commands = (shlex.join(_reset(other, differing, settings)),) if other.of == "log" and differing else ()
     return replace(found, promotion=Promotion(differing, commands))
+
+
+def _setting(key: str) -> str:
+    """`labels.costs` for `labels.costs.false_negative`: a table is set as a whole."""
+    return ".".join(key.split(".")[:2])
+
+
+def _value(settings: Mapping[str, Any], key: str) -> object:
+    section, _, name = key.partition(".")
+    return settings[section].get(name)
 
 
 def _reset(other: OpenSide, differing: dict[str, object], settings: Settings) -> Iterator[str]:
