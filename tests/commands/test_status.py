@@ -190,6 +190,25 @@ def test_a_reset_with_what_a_worker_is_started_with_means_its_defaults_too(worke
     }
 
 
+def test_a_reset_with_what_a_worker_is_started_with_may_take_out_what_forbids_the_rest(
+    settings: Settings,
+) -> None:
+    """The next epoch's settings are judged without those of the present one."""
+    begun = altered(settings, features={"cross": "/shop"})
+    with opened(begun) as log:
+        Run(log, begun)
+    Path("mistakebound.toml").write_text(
+        '[learner]\nkind = "kernel-perceptron"\n[labels]\nmax_delay = 1000\n'
+    )
+    plan = json.loads(ok("reset", "--json", *place(settings), log=None).stdout)
+    assert plan["changes"]["features.cross"] == {"before": "/shop", "after": None}
+    refused = run(
+        "reset", *place(settings), "--config=/dev/null", "--set=learner.kind=kernel-perceptron", log=None
+    )
+    assert refused.exit_code == 2
+    assert 'features.cross = "/shop" (epoch 1)' in refused.stderr
+
+
 @pytest.mark.parametrize("options", [(), ("--model",)])
 def test_costs_are_told_as_they_are_set_now(settings: Settings, options: tuple[str, ...]) -> None:
     """By a flag or a file, with the model and without; a class that the epoch does not have is named."""

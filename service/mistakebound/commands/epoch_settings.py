@@ -8,7 +8,7 @@ from msgspec import UNSET
 
 from mistakebound.commands.output import print_message
 from mistakebound.config.keys import render_toml
-from mistakebound.config.load import Loaded, load, load_costs, load_in_epoch
+from mistakebound.config.load import Loaded, is_given, load, load_costs, load_in_epoch
 from mistakebound.core.messages.schema import Epoch
 from mistakebound.settings import Settings
 
@@ -43,11 +43,10 @@ def settings_of_next(
     No worker starts without `labels.max_delay`; where nothing gives it, the rest stays as it is too, and a message
     says so. Raises ConfigurationError.
     """
-    if epoch is not None:
-        found = load_in_epoch(config, sets or (), log, os.environ, epoch.epoch, _held_by(epoch))
-        if found.origins["labels.max_delay"].kind == "epoch":
-            return _told(epoch, found)
-    return load(config, sets or (), log, os.environ).settings
+    given = config, sets or (), log, os.environ
+    if epoch is None or is_given("labels.max_delay", *given):
+        return load(*given).settings
+    return _told(epoch, load_in_epoch(*given, epoch.epoch, _held_by(epoch)))
 
 
 def _held_by(epoch: Epoch) -> dict[str, Any]:

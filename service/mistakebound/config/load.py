@@ -45,6 +45,13 @@ def load(config: Path | None, sets: Sequence[str], log_url: str | None, environ:
     return check(problems, _given(config, sets, log_url, environ, problems))
 
 
+def is_given(
+    key: str, config: Path | None, sets: Sequence[str], log_url: str | None, environ: Mapping[str, str]
+) -> bool:
+    """Whether a flag, a variable or the file gives it, whatever the value."""
+    return any(one.key == key for one in _given(config, sets, log_url, environ, []))
+
+
 def load_without_epoch(
     config: Path | None, sets: Sequence[str], log_url: str | None, environ: Mapping[str, str]
 ) -> Loaded:
