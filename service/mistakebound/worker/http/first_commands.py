@@ -15,10 +15,13 @@ IN_MEMORY = "sqlite::memory:"
 
 
 def first_commands(settings: Settings) -> tuple[str, ...]:
-    """An example, then its label; each is one line for a shell. None for a log in memory, which no other process sees."""
-    if settings.log.url == IN_MEMORY:
-        return ()
+    """An example, then its label; each is one line for a shell.
+
+    None for a log in memory, which no other process sees, nor where an input is not JSON, which is all that `send` writes.
+    """
     at, classes = settings.messages, declared(settings.labels)
+    if settings.log.url == IN_MEMORY or {at.format, at.labels_format or at.format} != {"json"}:
+        return ()
     label = classes[0] if classes else "a"
     example: dict[str, Any] = {at.id: ID, **_features(settings)}
     if settings.features.cross is not None:

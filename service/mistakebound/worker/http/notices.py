@@ -9,12 +9,13 @@ from mistakebound.core.model.model import WINDOW
 from mistakebound.core.reporting.report import Report
 from mistakebound.core.reporting.status import CheckpointStatus, History, Notice, PartitionStatus
 from mistakebound.core.theorems.claims import ROUNDING, Bound
+from mistakebound.worker.first_rejections import WHERE as DEAD_LETTERS
 from mistakebound.worker.health import Health
 from mistakebound.worker.http.drift import drift
 from mistakebound.worker.http.history import since
 
 ENOUGH = 20
-"""Examples without a label that are worth a word."""
+"""Examples without a label, or records that could not be read, that are worth a word."""
 SILENT_S = 10
 """How long examples must come without a label before a notice says so."""
 APART_S = 10
@@ -39,6 +40,7 @@ def notices(
         *_bounds(bounds, *margins),
         *_changes(report),
         *_drift(history, now_s),
+        *_unreadable(report),
         *_labels(partitions, history, started_s, now_s),
         *_checkpoint(checkpoint),
         *_majority(report),
@@ -95,6 +97,19 @@ def _drift(history: Sequence[History], now_s: float) -> Iterator[Notice]:
             f"{duration(now_s - found.since_s)}, against {_percent(found.mistakes_before, found.labelled_before)} "
             "before. The data may have drifted.",
         )
+
+
+def _unreadable(report: Report) -> Iterator[Notice]:
+    """Settings that do not fit the records, mostly: a few bad ones among many are for the metrics."""
+    for stream, invalid, consumed in (
+        ("examples", report.example_outcomes["invalid"], report.examples),
+        ("labels", report.labels["invalid"], report.labels["consumed"]),
+    ):
+        if consumed >= ENOUGH and 2 * invalid > consumed:
+            yield Notice(
+                "warning",
+                f"{invalid:,} of {consumed:,} {stream} could not be read. The reasons: {DEAD_LETTERS}.",
+            )
 
 
 def _labels(
