@@ -249,7 +249,15 @@ def test_a_name_that_no_report_has_is_still_a_wrong_command() -> None:
     told = replayed(table(["true"] * 5), "--expect", "mistakes_rate < 0.2")
 
     assert told.exit_code == 2
-    assert "the report has no number 'mistakes_rate'" in told.stderr
+    assert "the report has no number 'mistakes_rate'; did you mean mistake_rate?" in told.stderr
+
+
+def test_the_end_of_a_name_is_enough_to_be_told_the_whole() -> None:
+    """Measures are where the report has them, not where one looks first."""
+    told = replayed(table(["true"] * 5), "--expect", "confusion.model.kappa_m > 0.2")
+
+    assert told.exit_code == 2
+    assert "did you mean confusion.model.measures.kappa_m?" in told.stderr
 
 
 def test_all_that_failed_is_told_at_once() -> None:

@@ -1,8 +1,9 @@
 """Expectations of a report: `mistakes <= 200`, `labels.applied == 1250`, `mistake_rate < 0.2`."""
 
+import difflib
 import operator
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from mistakebound.commands.errors import CommandError
@@ -49,8 +50,29 @@ class Expectation:
             why = "the report does not know it" if report.labelled else "nothing was judged"
             return f"expected {self.text}, found null: {why}"
         if isinstance(found, bool) or not isinstance(found, int | float):
+            near = _nearest(self._path, list(_numbers("", report.as_dict())))
+            meant = "" if near is None else f"did you mean {near}? "
             raise CommandError(
-                f"--expect: the report has no number {self._path!r}; --report - prints what it has"
+                f"--expect: the report has no number {self._path!r}; {meant}--report - prints what it has"
             )
         holds = _OPERATORS[self._operator](found, self._number)
         return None if holds else f"expected {self.text}, found {found}"
+
+
+def _numbers(path: str, report: Mapping[str, Any]) -> Iterator[str]:
+    """Names of all that may be expected."""
+    for key, value in report.items():
+        if isinstance(value, Mapping):
+            yield from _numbers(f"{path}{key}.", value)
+        elif value is None or (isinstance(value, int | float) and not isinstance(value, bool)):
+            yield f"{path}{key}"
+
+
+def _nearest(name: str, names: Sequence[str]) -> str | None:
+    """The first one with the same last word, as `recall` is that of `confusion.model.measures.recall`; or one nearly alike."""
+    last = name.rpartition(".")[2]
+    alike = [one for one in names if one.rpartition(".")[2] == last]
+    found = difflib.get_close_matches(name, alike, n=1, cutoff=0) or difflib.get_close_matches(
+        name, names, n=1
+    )
+    return found[0] if found else None
