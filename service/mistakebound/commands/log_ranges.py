@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterable, Iterator
 
 from mistakebound.core.messages.schema import read_outcomes
 from mistakebound.core.records import INPUTS, TOPICS, Record, Topic
+from mistakebound.log.oldest import from_oldest
 from mistakebound.log.protocol import Log, Refused
 
 ENDS: tuple[Topic, ...] = ("outcomes", "updates", "predictions", "dead-letters", "labels", "examples")
@@ -42,8 +43,7 @@ def _passed(log: Log, topic: Topic, partition: int) -> list[tuple[int, int]]:
     if topic not in INPUTS:
         return []
     found = []
-    low = log.low_watermark("outcomes", partition)
-    for record in log.read("outcomes", partition, low):
+    for record in from_oldest(log, "outcomes", partition):
         if b'"first":' in (record.value or b""):
             for decision in read_outcomes(record).decisions:
                 last = decision.label_offset if topic == "labels" else decision.source

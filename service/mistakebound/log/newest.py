@@ -4,7 +4,8 @@ from collections import deque
 from collections.abc import Callable
 
 from mistakebound.core.records import Record, Topic
-from mistakebound.log.protocol import Log
+from mistakebound.log.oldest import moved_from
+from mistakebound.log.protocol import Log, OffsetLost
 
 FIRST_LOOK = 16
 """Offsets. A transaction's marker takes one, so the very last is seldom a record."""
@@ -18,14 +19,13 @@ def newest_record(
     span = FIRST_LOOK
     while low < high:
         start = max(low, high - span)
-        found = (
-            filter(wanted, log.read(topic, partition, start, high))
-            if wanted
-            else log.read(topic, partition, start, high)
-        )
-        newest = next(iter(deque(found, maxlen=1)), None)
-        if newest is not None or start == low:
-            return newest
+        try:
+            newest = deque(filter(wanted, log.read(topic, partition, start, high)), maxlen=1)
+        except OffsetLost as error:  # deleted since it was asked where the log begins
+            low = moved_from(log, topic, partition, low, error)
+            continue
+        if newest or start == low:
+            return newest[0] if newest else None
         span *= 4
     return None
 
@@ -37,7 +37,11 @@ def newest_records(log: Log, topic: Topic, partition: int, most: int) -> list[Re
     span = most
     while low < end:
         start = max(low, end - span)
-        newest = deque(log.read(topic, partition, start, end), maxlen=most)
+        try:
+            newest = deque(log.read(topic, partition, start, end), maxlen=most)
+        except OffsetLost as error:
+            low = moved_from(log, topic, partition, low, error)
+            continue
         if len(newest) == most or start == low:
             return list(newest)
         span *= 4  # markers and aborted records took the rest

@@ -13,6 +13,7 @@ from mistakebound.core.messages.schema import RecoveryPoint, read_recovery_point
 from mistakebound.core.model.fold import Fold
 from mistakebound.core.records import Position
 from mistakebound.log.newest import newest_record
+from mistakebound.log.oldest import from_oldest
 from mistakebound.log.protocol import Log, OffsetLost, Refused
 from mistakebound.settings import Settings
 from mistakebound.worker.missing_predictions import lacks_predictions
@@ -155,5 +156,5 @@ def begin_ledger(
         return ledger
     _log.warning("begun_at_first_records", partition=partition)
     position, limits = Position(ledger.examples_next, ledger.labels_next, ""), limits_of(fold.epochs.values())
-    predictions = log.read("predictions", partition, log.low_watermark("predictions", partition))
+    predictions = from_oldest(log, "predictions", partition)
     return rebuild(ledger, position, RecoveryPoint(0, 0, 0), limits, predictions, ())

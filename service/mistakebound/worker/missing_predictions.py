@@ -35,6 +35,7 @@ from mistakebound.core.records import Outgoing, Record
 from mistakebound.core.step.more_said import MoreSaid
 from mistakebound.core.step.schemas import Schemas
 from mistakebound.log.newest import newest_records
+from mistakebound.log.oldest import from_oldest
 from mistakebound.log.protocol import Log
 from mistakebound.worker.torn_steps import WholeStep
 
@@ -210,7 +211,7 @@ def _note(gap: Gap, decisions: Sequence[Decision]) -> None:
 def _unseen(log: Log, partition: int, gap: Gap) -> Iterator[Record]:
     """Examples of the gap whose predictions are missing, as far as the log still holds them."""
     there = OffsetSet()
-    for record in log.read("predictions", partition, log.low_watermark("predictions", partition)):
+    for record in from_oldest(log, "predictions", partition):
         there.add(read_source(record))
     low, high = log.low_watermark("examples", partition), log.high_watermark("examples", partition)
     start, stop = max(gap.start, low), min(gap.stop, high)

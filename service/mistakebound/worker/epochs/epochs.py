@@ -18,6 +18,7 @@ from mistakebound.core.model.model import first_epoch
 from mistakebound.core.model.settings_diff import changes, setting_text
 from mistakebound.core.records import Outgoing, Record
 from mistakebound.log.newest import newest_record, newest_records
+from mistakebound.log.oldest import from_oldest
 from mistakebound.log.protocol import Fenced, Log, LogError, Refused
 from mistakebound.settings import Settings
 from mistakebound.worker.epochs.input_topics import input_topics
@@ -78,7 +79,7 @@ def epoch_without_waiting(log: Log) -> int | None:
 
 def _begun(log: Log) -> bool:
     # All partitions begin together, so one of them is enough to know.
-    return next(iter(log.read("updates", 0, log.low_watermark("updates", 0))), None) is not None
+    return next(from_oldest(log, "updates", 0), None) is not None
 
 
 def _worked(log: Log) -> int | None:
