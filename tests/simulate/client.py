@@ -567,7 +567,7 @@ class _Client:
         self.fetchers: list[SimulatedFetcher] = []
         self.last: SimulatedSession | None = None
 
-    def fetcher(self) -> SimulatedFetcher:
+    def fetcher(self, *, follows: bool) -> SimulatedFetcher:
         self.fetchers.append(SimulatedFetcher(self._network, self._client))
         return self.fetchers[-1]
 

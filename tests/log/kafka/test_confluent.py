@@ -8,6 +8,7 @@ import sys
 import threading
 import time
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -16,7 +17,7 @@ from confluent_kafka import KafkaError, KafkaException, Producer
 from mistakebound.core.records import Outgoing, Position
 from mistakebound.log import open_log
 from mistakebound.log.kafka import timeouts
-from mistakebound.log.kafka.confluent import send
+from mistakebound.log.kafka.confluent import client, send
 from mistakebound.log.kafka.confluent.client import translated_options
 from mistakebound.log.kafka.names import Names
 from mistakebound.log.protocol import Fenced, Log, Misconfigured, TransactionFailed
@@ -45,6 +46,19 @@ def test_an_option_without_counterpart_is_refused_by_name() -> None:
     """It would be silently without effect otherwise."""
     with pytest.raises(Misconfigured, match=r"kafka\.sock_chunk_bytes: librdkafka has no such option"):
         translated_options({"sock_chunk_bytes": 4_096})
+
+
+def test_a_bounded_read_does_not_hold_up_the_next_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The broker answers a fetch at the end of a partition soon; a follower, which stands there, asks more seldom."""
+    waits: list[int] = []
+    monkeypatch.setattr(client, "Consumer", lambda options, **_: waits.append(options["fetch.wait.max.ms"]))
+    connection = SimpleNamespace(servers=["127.0.0.1:9"], tokens=None, given={}, group="g")
+    made: Any = SimpleNamespace(connection=connection, names=None)
+
+    for follows in (False, True):
+        client.ConfluentClient(made).fetcher(follows=follows)
+
+    assert waits == [10, 100]
 
 
 def test_a_missing_package_is_named(monkeypatch: pytest.MonkeyPatch) -> None:

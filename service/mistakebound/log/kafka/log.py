@@ -25,7 +25,8 @@ OVERHEAD_BYTES = 512
 class Client(Protocol):
     """Kafka by way of one library: all that grows with the stream."""
 
-    def fetcher(self) -> Fetcher: ...
+    def fetcher(self, *, follows: bool) -> Fetcher:
+        """`follows`: it will wait at the end of what is there; others have done with what is there."""
 
     def sender(self, transactional_id: str) -> Sender: ...
 

@@ -6,7 +6,8 @@ client's *position* has reached the bound, for the last offsets may be transacti
 """
 
 import time
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
+from typing import Protocol
 
 from mistakebound.core.records import Record, Topic, TopicPartition
 from mistakebound.log.kafka.names import Names
@@ -19,6 +20,11 @@ IDLE_S = 0.5
 STUCK_S = 60.0
 
 
+class MakeFetcher(Protocol):
+    def __call__(self, *, follows: bool) -> Fetcher:
+        """As a Kafka library's `fetcher`."""
+
+
 class Reader:
     """Lends its fetchers to reads, so that the many short reads of a rebuild connect once.
 
@@ -26,7 +32,7 @@ class Reader:
     ends, where kafka-python's own thread is gone and its closing would wait forever.
     """
 
-    def __init__(self, make: Callable[[], Fetcher], names: Names, log: Log, watchdog: Watchdog) -> None:
+    def __init__(self, make: MakeFetcher, names: Names, log: Log, watchdog: Watchdog) -> None:
         self._make = make
         self._names = names
         self._log = log
@@ -60,7 +66,7 @@ class Reader:
         if start >= stop:
             return
         doing = f"read {self._spelled(topic_partition)}"
-        fetcher = self._idle.pop() if self._idle else self._make()
+        fetcher = self._idle.pop() if self._idle else self._make(follows=False)
         self._lent.add(fetcher)
         position, deadline = start, time.monotonic() + wait_s
         try:
@@ -93,7 +99,7 @@ class Reader:
                 time.sleep(IDLE_S)
                 yield []
         doing = "follow " + ", ".join(map(self._spelled, starts))
-        fetcher = self._make()
+        fetcher = self._make(follows=True)
         self._lent.add(fetcher)
         try:
             fetcher.start(starts, doing)

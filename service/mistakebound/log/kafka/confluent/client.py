@@ -112,10 +112,12 @@ class ConfluentClient:
             self._everywhere["oauth_cb"] = partial(_token, cluster.connection.tokens)
         self._given = translated_options(cluster.connection.given)
 
-    def fetcher(self) -> ConfluentFetcher:
+    def fetcher(self, *, follows: bool) -> ConfluentFetcher:
         """A consumer that never joins the group; librdkafka asks for a group's name all the same."""
         again = SecondReading(self._cluster)
-        return ConfluentFetcher(self._consumer({}, _ignore), self._cluster.names, again)
+        # One fetch is under way at a time: the next read waits until that of the last one, at its end, is answered.
+        ours = {} if follows else {"fetch.wait.max.ms": 10}
+        return ConfluentFetcher(self._consumer(ours, _ignore), self._cluster.names, again)
 
     def sender(self, transactional_id: str) -> ConfluentSender:
         """A producer with a stable id, not yet initialised."""

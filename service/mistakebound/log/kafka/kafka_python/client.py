@@ -12,6 +12,10 @@ class KafkaPythonClient:
     """Makes what the log is made of, each with a connection of its own."""
 
     def __init__(self, cluster: Cluster) -> None:
-        self.fetcher = partial(KafkaPythonFetcher, cluster)
+        self._cluster = cluster
         self.sender = partial(KafkaPythonSender, cluster)
         self.session = partial(KafkaPythonSession, cluster)
+
+    def fetcher(self, *, follows: bool) -> KafkaPythonFetcher:  # noqa: ARG002 - no read waits for an earlier one here
+        """A consumer outside any group."""
+        return KafkaPythonFetcher(self._cluster)
