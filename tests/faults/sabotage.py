@@ -244,11 +244,18 @@ GUARDS: Mapping[str, Guard] = {
         "                raise",
         AWAY,
     ),
-    "B6 a worker without its log is not ready": Guard(
+    "B6 a worker without its log says so": Guard(
         "service/mistakebound/worker/loop.py",
         "        self._observe(events.LogUnreachable())\n",
         "",
         AWAY,
+        beyond="the simulation reads no reasons; that the worker is not ready holds without it",
+    ),
+    "B6 a worker without state is not ready": Guard(
+        "service/mistakebound/worker/loop.py",
+        '        self._observe(events.PhaseEntered("restoring"))\n        self._observe(events.StateDropped())',
+        "        self._observe(events.StateDropped())",
+        "worker/test_loop.py::test_it_is_not_ready_from_a_failed_transaction_until_it_has_taken_over_again",
     ),
     "B6 a transaction that failed is got over": Guard(
         "service/mistakebound/worker/loop.py",

@@ -86,7 +86,7 @@ def hung_gone_and_back(broker: Broker, place: Deployment, feed: Feed) -> Away:
     interrupted.ends(5)
     stopped.ends(DRAIN_S + 10)
     broker.kill()
-    until(lambda: not ready(stays)["ready"], PATIENCE_S, "the worker is not ready", stays)
+    until(lambda: ready(stays)["reason"].startswith("the log"), PATIENCE_S, "it says what is away", stays)
     time.sleep(max(0.0, began + sized(10, 300) - time.monotonic()))
     health, during = ready(stays), footprint(stays.pid)
     broker.start()
