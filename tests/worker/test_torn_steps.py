@@ -276,6 +276,26 @@ def test_a_checkpoint_of_a_step_that_a_broker_aborted_is_not_trusted(
         assert len(Recount(log, settings).predicted) == (55 if last == "labels" else 60)
 
 
+def test_a_checkpoint_beyond_several_torn_steps_hides_no_missing_predictions(
+    settings: Settings, folder: Path
+) -> None:
+    """The worker took them for committed; the newest made labels count alone, and lacks nothing itself."""
+    settings = Settings.model_validate({**settings.model_dump(), "checkpoint": {"url": str(folder)}})
+    with opened(settings) as log:
+        log.append(stream(50))
+        Run(log, settings)
+        log.append([*(example(n, {"a": 1}, 9_000) for n in range(50, 50 + SIZE)), label(50, True, 9_001)])
+        Run(Torn(log, 0, of("outcomes", "updates"), lying=True), settings)
+        assert len(written(folder)) == 2
+
+        with pytest.raises(BadLog, match=rf"counts {SIZE} examples .* Start with --predict-missing"):
+            Run(log, settings)
+        Run(log, settings, predict_missing=True)
+
+        names = [name for name, _ in Recount(log, settings).predicted]
+        assert sorted(names) == sorted(f"i{number}" for number in range(50 + SIZE))
+
+
 def test_a_torn_step_beside_a_whole_one_is_healed_by_itself(settings: Settings) -> None:
     """Of two partitions of one transaction, each is healed as it is found."""
     with opened(settings, 2) as log:
