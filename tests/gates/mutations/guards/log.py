@@ -7,6 +7,20 @@ from tests.gates.mutations.mutation import Guard
 LOG: Sequence[Guard] = (
     # So small that only these tests notice.
     Guard(
+        "records deleted between question and read end a search",
+        "log/oldest.py",
+        "    if moved <= low:",
+        "    if True:",
+        "log/test_oldest.py::test_what_is_deleted_between_question_and_read_is_passed",
+    ),
+    Guard(
+        "a log that another process makes is not waited for",
+        "log/sqlite/database.py",
+        'if error.sqlite_errorname != "SQLITE_BUSY" or ',
+        "if True or ",
+        "log/sqlite/test_processes.py::test_a_log_is_made_when_another_process_that_makes_the_same_file_is_done",
+    ),
+    Guard(
         "kafka-python: positions are read before the slot's transaction ended",
         "log/kafka/kafka_python/session.py",
         "        self._writer.settle()\n        return self._cluster.positions(",

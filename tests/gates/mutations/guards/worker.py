@@ -265,6 +265,27 @@ WORKER: Sequence[Guard] = (
         "worker/test_takeover.py::test_updates_that_others_wrote_are_refused",
     ),
     Guard(
+        "offsets that are lost hide that others went on",
+        "worker/loop.py",
+        " or (position is None and newest_step(self._log, p) is not None)",
+        "",
+        "worker/test_torn_steps.py::test_nor_where_the_paused_worker_had_begun_without_a_position",
+    ),
+    Guard(
+        "a worker without state is ready",
+        "worker/loop.py",
+        '        self._observe(events.PhaseEntered("restoring"))\n        self._observe(events.StateDropped())',
+        "        self._observe(events.StateDropped())",
+        "worker/test_loop.py::test_it_is_not_ready_from_a_failed_transaction_until_it_has_taken_over_again",
+    ),
+    Guard(
+        "outcomes are judged by what the group's offsets say alone",
+        "worker/takeover.py",
+        "{p: _from_outcomes(log, p, committed[p]) for p in owned})",
+        "{p: None for p in owned})",
+        "worker/test_takeover.py::test_lost_offsets_are_found_in_the_outcomes_when_told_so",
+    ),
+    Guard(
         "a healed position is not searched for missing predictions",
         "worker/takeover.py",
         " or positions[p] != committed[p]:",
