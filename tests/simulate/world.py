@@ -47,7 +47,7 @@ def world_of(seed: int, workers: int | None, client: Client | None) -> World:
     chance = Random(f"{seed} world")
     partitions = chance.choice((1, 2, 3, 4))
     count = workers or chance.choice((1, 2, 2, 3))
-    settings = _settings(chance)
+    settings = _settings(chance, "averaged-perceptron" if seed % 2 else "perceptron")
     drawn = Client(asks_again=chance.random() < 0.5, most_records=chance.choice((5, 20, 100)))
     most_bytes = chance.choice((MOST_BYTES, SMALL_BYTES))
     return World(
@@ -88,11 +88,12 @@ def _large(record_id: str, time_ms: int | None, chance: Random) -> Outgoing:
     return Outgoing("examples", -1, record_id.encode(), value, (), time_ms)
 
 
-def _settings(chance: Random) -> Settings:
-    """Small numbers, so that everything happens within a few records."""
+def _settings(chance: Random, learner: str) -> Settings:
+    """Small numbers, so that everything happens within a few records. Only what averages depends on the updates' clocks."""
     return Settings.model_validate(
         {
             "log": {"url": "kafka://simulated:9092", "prefix": "s."},
+            "learner": {"kind": learner},
             "labels": {
                 "max_delay": chance.choice((0.5, 20)), "parking": chance.choice((0.2, 10)),
                 "max_waiting": chance.choice((10, 1_000)), "remember": chance.choice((20, 100_000, 100_000)),
