@@ -2,8 +2,9 @@
 
 from structlog.testing import capture_logs
 
+from mistakebound.core.messages.dead_letters import SHOWN_BY
 from mistakebound.core.step.facts import StepFacts
-from mistakebound.worker.first_rejections import WHERE, FirstRejections
+from mistakebound.worker.first_rejections import FirstRejections
 from tests.worker.support.events import committed
 
 
@@ -24,5 +25,5 @@ def test_each_reason_is_told_once_for_each_input() -> None:
         ("examples", "bad-features", 2),
     ]
     assert {(one["event"], one["log_level"], one["see"]) for one in logs} == {
-        ("records_rejected", "warning", WHERE)
+        ("records_rejected", "warning", SHOWN_BY)
     }

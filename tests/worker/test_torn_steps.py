@@ -362,6 +362,16 @@ def test_a_wrong_prediction_of_a_torn_step_is_found(what: str, said: str, settin
 # --- others went on meanwhile -----------------------------------------------------------------------------------
 
 
+@contextlib.contextmanager
+def half_worked_off(settings: Settings) -> Iterator[Log]:
+    """A log of 60 examples, of which a worker has seen 30."""
+    with opened(settings) as log:
+        log.append(stream(30))
+        Run(log, settings)
+        log.append(stream(30, first=30))
+        yield log
+
+
 class Overtaken:
     """A log on which others go on between a worker's first look at the positions and its reading of the rest."""
 
@@ -393,10 +403,7 @@ def test_a_takeover_that_is_overtaken_asks_again(
     settings = Settings.model_validate(
         {**settings.model_dump(), "checkpoint": {"url": str(folder) if checkpoints else ""}}
     )
-    with opened(settings) as log:
-        log.append(stream(30))
-        Run(log, settings)
-        log.append(stream(30, first=30))
+    with half_worked_off(settings) as log:
         moved = {}
 
         def others() -> None:
@@ -412,10 +419,7 @@ def test_a_takeover_that_is_overtaken_asks_again(
 
 def test_a_takeover_that_is_overtaken_while_it_reads_asks_again(settings: Settings, said: list[Any]) -> None:
     """It has folded the updates, and outcomes that come then count more of them: nothing is gone."""
-    with opened(settings) as log:
-        log.append(stream(30))
-        Run(log, settings)
-        log.append(stream(30, first=30))
+    with half_worked_off(settings) as log:
         reading = Reading(log, lambda: commit_elsewhere(log, settings))
 
         Run(reading, settings)
@@ -431,10 +435,7 @@ def test_so_does_one_that_goes_on_from_outcomes_where_the_offsets_are_lost(
     settings: Settings, said: list[Any]
 ) -> None:
     """The group's offsets cannot tell that others went on; their outcomes do."""
-    with opened(settings) as log:
-        log.append(stream(30))
-        Run(log, settings)
-        log.append(stream(30, first=30))
+    with half_worked_off(settings) as log:
         lose_offsets(log)
 
         def others() -> None:
@@ -494,23 +495,23 @@ class Woken:
     def join(self, slot: str) -> Session:
         session = self._log.join(slot)
         poll, pause = session.poll, session.pause
-        under_way: list[bool] = []
+        deleted = under_way = False
 
         def polled(timeout_s: float) -> Polled:
+            nonlocal deleted, under_way
             self._polls += 1
             if self._polls == self._at:
                 self._meanwhile()
-                under_way.append(True)
-            if under_way:
-                del under_way[1:]
-                if under_way[0] is False:
-                    under_way.clear()
+                deleted = True
+            if deleted or under_way:
+                under_way = False
                 raise OffsetLost("read examples and labels")
             return poll(timeout_s)
 
         def paused(inputs: Any) -> None:
+            nonlocal deleted, under_way
             pause(inputs)
-            under_way[:] = [False for _ in under_way]
+            deleted, under_way = False, deleted
 
         session.poll = polled  # type: ignore[method-assign]
         session.pause = paused  # type: ignore[method-assign]
@@ -521,11 +522,7 @@ def test_input_deleted_behind_the_back_of_a_paused_worker_is_not_refused_where_o
     settings: Settings, said: list[Any]
 ) -> None:
     """It stood still, others took over and went on, and retention deleted what they had read: it takes over again."""
-    with opened(settings) as log:
-        log.append(stream(30))
-        Run(log, settings)
-        log.append(stream(30, first=30))
-
+    with half_worked_off(settings) as log:
         Run(Woken(log, lambda: commit_elsewhere(log, settings)), settings)
 
         assert [each["event"] for each in said].count("takeover_overtaken") == 2
@@ -560,13 +557,8 @@ def test_nor_where_the_paused_worker_had_begun_without_a_position(
 
 def test_input_deleted_before_anybody_read_it_is_refused(settings: Settings) -> None:
     """The positions are where the worker left them."""
-    with opened(settings) as log:
-        log.append(stream(30))
-        Run(log, settings)
-        log.append(stream(30, first=30))
-
-        with pytest.raises(OffsetLost):
-            Run(Woken(log, lambda: None), settings)
+    with half_worked_off(settings) as log, pytest.raises(OffsetLost):
+        Run(Woken(log, lambda: None), settings)
 
 
 def commit_elsewhere(log: Log, settings: Settings, *, lost: bool = False) -> Mapping[int, Position]:

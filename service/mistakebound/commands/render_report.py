@@ -4,6 +4,7 @@ import json
 from collections.abc import Iterator, Mapping
 
 from mistakebound.commands.output import render_rate, render_table
+from mistakebound.core.messages.dead_letters import SHOWN_BY
 from mistakebound.core.messages.tenants import TenantCounts
 from mistakebound.core.reporting.measures import Confused, ConfusionReport
 from mistakebound.core.reporting.probabilities import Probabilities
@@ -137,7 +138,7 @@ def _render_all_rejected(report: Report) -> list[str]:
         return [render_rejected(one) for one in report.rejected]
     counts = {"examples": report.example_outcomes["invalid"], "labels": report.labels["invalid"]}
     found = " and ".join(f"{count} {stream}" for stream, count in counts.items() if count)
-    return [f"{found}; see mistakebound tail dead-letters --from beginning --json"] if found else []
+    return [f"{found}; see {SHOWN_BY}"] if found else []
 
 
 def render_rejected(one: Rejected) -> str:

@@ -16,30 +16,33 @@ def newest_record(
 ) -> Record | None:
     """The committed record with the largest offset, of those that are `wanted`; None where there is none."""
     low, high = log.low_watermark(topic, partition), log.high_watermark(topic, partition)
-    span = FIRST_LOOK
-    while low < high:
-        start = max(low, high - span)
-        try:
-            newest = deque(filter(wanted, log.read(topic, partition, start, high)), maxlen=1)
-        except OffsetLost as error:  # deleted since it was asked where the log begins
-            low = moved_from(log, topic, partition, low, error)
-            continue
-        if newest or start == low:
-            return newest[0] if newest else None
-        span *= 4
-    return None
+    found = _newest(log, topic, partition, low, high, 1, FIRST_LOOK, wanted)
+    return found[0] if found else None
 
 
 def newest_records(log: Log, topic: Topic, partition: int, most: int) -> list[Record]:
     """The committed records with the largest offsets, at most so many, in order. It waits for no open transaction:
     only what lies below the last stable offset is looked at."""
     low, end = log.low_watermark(topic, partition), log.stable_ends([(topic, partition)])[topic, partition]
-    span = most
+    return _newest(log, topic, partition, low, end, most, most)
+
+
+def _newest(
+    log: Log,
+    topic: Topic,
+    partition: int,
+    low: int,
+    end: int,
+    most: int,
+    span: int,
+    wanted: Callable[[Record], bool] | None = None,
+) -> list[Record]:
+    """Of [low, end) the last records, at most `most`; looked for in the last `span` offsets first."""
     while low < end:
         start = max(low, end - span)
         try:
-            newest = deque(log.read(topic, partition, start, end), maxlen=most)
-        except OffsetLost as error:
+            newest = deque(filter(wanted, log.read(topic, partition, start, end)), maxlen=most)
+        except OffsetLost as error:  # deleted since it was asked where the log begins
             low = moved_from(log, topic, partition, low, error)
             continue
         if len(newest) == most or start == low:

@@ -2,9 +2,8 @@
 
 import structlog
 
+from mistakebound.core.messages.dead_letters import SHOWN_BY
 from mistakebound.worker.events import Event, StepCommitted
-
-WHERE = "mistakebound tail dead-letters --from beginning --json"
 
 _log = structlog.get_logger(__name__)
 
@@ -22,4 +21,6 @@ class FirstRejections:
                 for stream, reason in sorted(facts.rejected.keys() - self._told):
                     self._told.add((stream, reason))
                     records = facts.rejected[stream, reason]
-                    _log.warning("records_rejected", stream=stream, reason=reason, records=records, see=WHERE)
+                    _log.warning(
+                        "records_rejected", stream=stream, reason=reason, records=records, see=SHOWN_BY
+                    )

@@ -139,15 +139,16 @@ class Worker:
         try:
             return self._come_round(session, buffer, stepping)
         except OffsetLost as error:
-            if not (self._is_overtaken(session) or (self.held is None and buffer.is_given_back)):
+            if not self._is_overtaken(session, buffer):
                 raise
             self._give_back(buffer, error)
             return not self._stopping(False)
 
-    def _is_overtaken(self, session: Session) -> bool:
-        """Whether others have worked on partitions that were taken over here, whatever became of the group's offsets."""
+    def _is_overtaken(self, session: Session, buffer: InputBuffer) -> bool:
+        """Whether others have worked on partitions that were taken over here, whatever became of the group's offsets, or
+        all is given back already."""
         if self.held is None:
-            return False
+            return buffer.is_given_back
         held = self.held.positions
         return any(
             position != held.get(p) or (position is None and newest_step(self._log, p) is not None)

@@ -89,7 +89,7 @@ class Positions(NamedTuple):
 
     committed: Committed
     """By the group's offsets."""
-    begun: Committed
+    start: Committed
     """Where to go on: the same, or where that is accepted, the position of the newest outcomes."""
 
 
@@ -208,7 +208,7 @@ def _take_over(
     borrow: Borrow | None,
     schemas: Schemas,
 ) -> WorkerState:
-    owned, committed = list(begun.begun), begun.begun
+    owned, committed = list(begun.start), begun.start
     for p in owned:
         if (resumed := committed[p]) is not None and resumed != begun.committed[p]:
             _log.warning(

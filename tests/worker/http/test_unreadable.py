@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
+from mistakebound.core.messages.dead_letters import SHOWN_BY
 from mistakebound.core.replay.replay import Row
 from mistakebound.settings import Settings
-from mistakebound.worker.first_rejections import WHERE
 from mistakebound.worker.http.first_commands import first_commands
 from tests.worker.support.page_steps import as_json, told_of
 
@@ -20,7 +20,7 @@ def notices(bad: int, good: int) -> list[tuple[str, str]]:
 
 def test_examples_that_cannot_be_read_are_told_with_the_command_that_shows_why() -> None:
     """Else the page would only say that there is no label yet."""
-    assert notices(25, 5) == [("warning", f"25 of 30 examples could not be read. The reasons: {WHERE}.")]
+    assert notices(25, 5) == [("warning", f"25 of 30 examples could not be read. The reasons: {SHOWN_BY}.")]
 
 
 @pytest.mark.parametrize(("bad", "good"), [(10, 20), (15, 0)])

@@ -8,8 +8,8 @@ from mistakebound.commands.data_files import Data
 from mistakebound.commands.errors import CommandError
 from mistakebound.commands.output import print_message
 from mistakebound.commands.recordings import RecordingFile
+from mistakebound.commands.registry import schemas_named_by
 from mistakebound.commands.replay.judged_file import JudgedFile
-from mistakebound.commands.replay.schemas import schemas_for
 from mistakebound.config.checks import require_learner
 from mistakebound.core.messages.columns import idle
 from mistakebound.core.messages.inputs import declared
@@ -83,7 +83,11 @@ def replay_file(
             rejections.see(step)
             seen(step)
 
-        schemas = {} if plan.afresh is None else schemas_for(recorded, plan.settings)
+        schemas = (
+            {}
+            if plan.afresh is None
+            else schemas_named_by(recorded.peek_inputs(), plan.settings, recorded.schemas())
+        )
         state = carry_out(recorded, plan, progress, see, schemas)
         if plan.afresh is None and recorded.left:
             print_message(f"{recorded.left} examples and labels that the worker had not come to are left out")

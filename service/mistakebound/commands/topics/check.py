@@ -6,10 +6,8 @@ from operator import attrgetter
 from mistakebound.commands.errors import CommandError
 from mistakebound.commands.json_forms import TopicFinding
 from mistakebound.commands.output import print_form, print_message, render_table
-from mistakebound.commands.registry import asked_registry
+from mistakebound.commands.registry import schemas_named_by
 from mistakebound.commands.topics import content, key_placement, rules
-from mistakebound.core.messages.formats.framing import schema_id_of
-from mistakebound.core.messages.formats.schema_text import SchemaText
 from mistakebound.core.records import Record
 from mistakebound.exit_codes import ExitCode
 from mistakebound.log.placement import sample
@@ -45,7 +43,7 @@ def _contents(
 ) -> Iterator[TopicFinding]:
     """Whether the samples can be read. Where the registry gives no answer that is not known, and only said."""
     try:
-        schemas = _schemas(settings, (*examples, *labels))
+        schemas = schemas_named_by((*examples, *labels), settings, {})
     except CommandError as error:
         for stream in ("examples", "labels"):
             yield content.untried(stream, str(error))
@@ -53,16 +51,3 @@ def _contents(
     read = content.readers(settings, schemas.get)
     yield content.finding("examples", examples, read["examples"])
     yield content.finding("labels", labels, read["labels"])
-
-
-def _schemas(settings: Settings, records: Sequence[Record]) -> dict[str, SchemaText | None]:
-    """By id: those that the records name, and those of files. Raises CommandError where the registry gives no answer."""
-    from mistakebound.worker.registry.prefetch import file_schemas, framed_inputs
-
-    found: dict[str, SchemaText | None] = {**file_schemas(settings.messages)}
-    framed = framed_inputs(settings.messages)
-    named = {schema_id_of(record) for record in records if record.topic in framed} - {None}
-    if named and settings.registry.url is not None:
-        with asked_registry(settings.registry) as registry:
-            found |= {one: registry.schema(one) for one in sorted(filter(None, named))}
-    return found

@@ -5,6 +5,9 @@ from hashlib import sha256
 from mistakebound.core.faults import BadRecord
 from mistakebound.core.records import NAME_NOT_UTF8, Headers, Outgoing, Record
 
+SHOWN_BY = "mistakebound tail dead-letters --from beginning --json"
+"""What people are told to type."""
+
 
 def dead_letter(record: Record, fault: BadRecord, largest: int) -> Outgoing:
     """The original key and value, cut to fit `largest` bytes, with the reason and source in headers."""

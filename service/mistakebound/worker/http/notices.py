@@ -5,11 +5,11 @@ The worst comes first. The numbers show the same; nothing here changes what the 
 
 from collections.abc import Iterator, Sequence
 
+from mistakebound.core.messages.dead_letters import SHOWN_BY
 from mistakebound.core.model.model import WINDOW
 from mistakebound.core.reporting.report import Report
 from mistakebound.core.reporting.status import CheckpointStatus, History, Notice, PartitionStatus
 from mistakebound.core.theorems.claims import ROUNDING, Bound
-from mistakebound.worker.first_rejections import WHERE as DEAD_LETTERS
 from mistakebound.worker.health import Health
 from mistakebound.worker.http.drift import drift
 from mistakebound.worker.http.history import since
@@ -108,7 +108,7 @@ def _unreadable(report: Report) -> Iterator[Notice]:
         if consumed >= ENOUGH and 2 * invalid > consumed:
             yield Notice(
                 "warning",
-                f"{invalid:,} of {consumed:,} {stream} could not be read. The reasons: {DEAD_LETTERS}.",
+                f"{invalid:,} of {consumed:,} {stream} could not be read. The reasons: {SHOWN_BY}.",
             )
 
 
