@@ -14,9 +14,15 @@ ARGUMENTS = "MISTAKEBOUND_TEST_IMAGE_ARGUMENTS"
 TAG = "localhost/mistakebound"
 
 
+def arguments() -> dict[str, str]:
+    """Of the build: interpreted, for a compiler takes minutes, unless the variable has others."""
+    given = os.environ.get(ARGUMENTS, "COMPILED=0 EXTRAS=confluent,msk")
+    return dict(pair.split("=", 1) for pair in given.split())
+
+
 @pytest.fixture(scope="session")
 def engine() -> Iterator[Engine]:
-    """It holds the image `TAG`: interpreted, for a compiler takes minutes, unless the variable has other arguments."""
+    """It holds the image `TAG`."""
     prepared = os.environ.get(PREPARED)
     try:
         held = Engine(None if prepared is None else Path(prepared))
@@ -24,8 +30,7 @@ def engine() -> Iterator[Engine]:
         pytest.fail(str(reason), pytrace=False)
     try:
         held.prepare()
-        given = os.environ.get(ARGUMENTS, "COMPILED=0 EXTRAS=confluent,msk")
-        held.build(ROOT, TAG, **dict(pair.split("=", 1) for pair in given.split()))
+        held.build(ROOT, TAG, **arguments())
         yield held
     except Unavailable as reason:
         pytest.fail(str(reason), pytrace=False)

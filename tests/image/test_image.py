@@ -9,7 +9,7 @@ import pytest
 
 from tests.deploy.support.pages import README, blocks
 from tests.faults.support.children import until
-from tests.image.conftest import TAG
+from tests.image.conftest import TAG, arguments
 from tests.image.engine import CONFINED, Engine
 from tests.log.support.broker import free_ports
 
@@ -175,6 +175,27 @@ def test_nothing_in_it_installs_packages(engine: Engine) -> None:
     )
 
     assert re.findall(r"\[.*?\]", python(engine, code)) == ["[]", "[]"]
+
+
+def test_what_its_extras_bring_can_be_imported(engine: Engine) -> None:
+    """Nothing that one of them needs was taken away again."""
+    brought = {
+        "confluent": ("confluent_kafka",),
+        "registry": (
+            "confluent_kafka.schema_registry",
+            "fastavro",
+            "google.protobuf",
+            "grpc_tools.protoc",
+            "jsonschema",
+        ),
+        "msk": ("aws_msk_iam_sasl_signer",),
+        "kerberos": ("gssapi",),
+        "otel": ("opentelemetry.sdk.trace", "opentelemetry.exporter.otlp.proto.http"),
+    }
+    modules = [module for extra in arguments()["EXTRAS"].split(",") if extra for module in brought[extra]]
+    code = f"from importlib import import_module; [import_module(each) for each in {modules}]; print('all')"
+
+    assert python(engine, code) == "all"
 
 
 def test_its_environment_holds_no_tests(engine: Engine) -> None:
