@@ -352,7 +352,8 @@ class PredictionSettings(Section):
 
 class BatchSettings(Section):
     max_records: Positive = Field(
-        4_000, description="a step closes after this many records, expiries and unparkings"
+        16_000,
+        description="a step closes after this many records, expiries and unparkings; while other workers are followed, after a quarter of it",
     )
     max_bytes: Positive = Field(
         16_000_000,

@@ -15,7 +15,7 @@ from mistakebound.worker.events import Event, PollReturned
 from mistakebound.worker.input_buffer import InputBuffer
 from tests.worker.support.working import Hurried, Recount, Run, example, label, opened, settings_for
 
-BATCH = BatchSettings.model_validate({"max_records": 10, "max_bytes": 10_000, "max_delay": 0.5})
+BATCH = BatchSettings.model_validate({"max_records": 20, "max_bytes": 10_000, "max_delay": 0.5})
 
 
 def records(count: int, topic: Topic = "examples", partition: int = 0, size: int = 1) -> list[Record]:
@@ -109,10 +109,10 @@ def test_after_a_refused_commit_the_next_poll_assigns_anew() -> None:
 @pytest.mark.parametrize(
     ("polls", "expected"),
     [
-        ([40], 1),  # four steps' worth
+        ([40], 1),  # two steps' worth
         ([15, 15, 15], 3),
         ([1, 40], 2),
-        ([0, 40], 1),  # a tenth of a step is not little yet; nothing is
+        ([0, 40], 1),  # a fortieth of a step is not little yet; nothing is
     ],
 )
 def test_filling_ends_with_enough_or_with_little(polls: list[int], expected: int) -> None:

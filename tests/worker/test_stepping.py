@@ -100,7 +100,7 @@ def test_an_input_that_runs_ahead_is_paused_amid_a_chain() -> None:
 
     assert steps == 16
     assert session.paused
-    assert session.most <= 2 * STEPS * 4, "the capacity, and what one filling brings"
+    assert session.most <= 2 * STEPS * 16, "the capacity, and what one filling brings"
 
 
 def test_a_stop_ends_the_chain_with_the_step_that_is_made_already() -> None:
@@ -111,18 +111,54 @@ def test_a_stop_ends_the_chain_with_the_step_that_is_made_already() -> None:
 
 
 def _chained(stops: Callable[["_Uneven"], bool]) -> tuple["_Uneven", int]:
-    """A chain of at most 16 steps of four records, and how many were made."""
+    """A chain of at most 16 small steps, of four records, and how many were made."""
     f = Feeder()
     uneven = _Uneven(f)
     session: Any = uneven
-    buffer = InputBuffer(session, BatchSettings.model_validate({"max_records": 4}), lambda _: None)
+    buffer = InputBuffer(session, BatchSettings.model_validate({"max_records": 16}), lambda _: None)
     assert not buffer.fill(0.0)
     buffer.begin((0,))
     assert buffer.fill(0.0)
     held = WorkerState(f.state, Fold(f.settings, 1))
     with ThreadPoolExecutor(1) as commits:
-        made = Stepping(session, buffer, commits, 4, lambda _: None, lambda: 0, lambda _: stops(uneven))
-        return uneven, made.chain(held, 16)
+        made = Stepping(session, buffer, commits, 16, lambda _: None, lambda: 0, lambda _: stops(uneven))
+        return uneven, made.chain(held, 16, large=False)
+
+
+@pytest.mark.parametrize(("large", "sizes"), [(True, [16, 15]), (False, [4] * 7 + [3])])
+def test_a_step_of_a_backlog_is_as_large_as_may_be_unless_others_are_to_be_followed(
+    large: bool, sizes: list[int]
+) -> None:
+    """Large ones cost less each record; between small ones a worker can fold what the others have learned."""
+    f = Feeder()
+    sent = [record for n in range(16) for record in (f.example(str(n), n), f.label(str(n), n))]
+    bringing: Any = _Balanced(sent)
+    buffer = InputBuffer(bringing, BatchSettings.model_validate({"max_records": 16}), lambda _: None)
+    assert not buffer.fill(0.0)
+    buffer.begin((0,))
+    assert buffer.fill(0.0)
+    seen: list[Event] = []
+    with ThreadPoolExecutor(1) as commits:
+        made = Stepping(bringing, buffer, commits, 16, seen.append, lambda: 0, lambda _: False)
+        made.chain(WorkerState(f.state, Fold(f.settings, 1)), 16, large=large)
+    taken = [sum(event.facts.consumed.values()) for event in seen if isinstance(event, StepCommitted)]
+    assert taken == sizes, "but for the last label: an example might come before it"
+
+
+class _Balanced:
+    """Its second poll brings everything."""
+
+    def __init__(self, sent: list[Any]) -> None:
+        self._polls = [[], sent]
+
+    def poll(self, timeout_s: float) -> Polled:
+        return Polled(1, (0,), self._polls.pop(0) if self._polls else ())
+
+    def commit(self, transaction: Transaction, generation: int) -> Receipt:
+        return Receipt({})
+
+    def drained(self, inputs: Iterable[TopicPartition]) -> set[TopicPartition]:
+        return set()
 
 
 class _Uneven:

@@ -3,7 +3,7 @@
 1. All of them are of one generation. When a poll brings another one, everything is dropped, and nothing is
    buffered until the assignment is taken over.
 2. The group is polled only here, and only while no transaction is open.
-3. They are bounded: an input with a few steps' worth of records is paused until half of them are taken.
+3. They are bounded: an input with two steps' worth of records is paused until half of them are taken.
 """
 
 import time
@@ -15,10 +15,12 @@ from mistakebound.log.protocol import Session
 from mistakebound.settings import BatchSettings
 from mistakebound.worker.events import Observe, PollReturned
 
-STEPS = 4
-"""How many steps' worth of records is buffered."""
-FEW = 10
-"""A poll that brings less than a tenth of a step's records has brought all there were."""
+STEPS = 2
+"""How many steps' worth of records is buffered: of one that is committed, and of one that is made meanwhile."""
+STEPS_BYTES = 4
+"""How many times the bytes that a step may write are buffered."""
+FEW = 40
+"""A poll that brings less than a fortieth of a step's records has brought all there were."""
 NONE = -1
 """Not a generation; older than every one."""
 
@@ -59,7 +61,7 @@ class InputBuffer:
     def begin(self, partitions: Sequence[int], lost: Sequence[Lost] = ()) -> None:
         """These were taken over, and the session was placed behind what is lost: buffer their records from now on."""
         most = STEPS * self._batch.max_records
-        self.merge = Merge(partitions, most, STEPS * self._batch.max_bytes)
+        self.merge = Merge(partitions, most, STEPS_BYTES * self._batch.max_bytes)
         self.merge.add(lost)
         self._inputs = _inputs(partitions)
         if self._paused:
@@ -95,7 +97,7 @@ class InputBuffer:
         return bool(inputs) and len(self._session.drained(inputs)) == len(inputs)
 
     def _poll(self, timeout_s: float) -> None:
-        """Poll until a few steps' worth of records arrived, the time is up, or few arrive."""
+        """Poll until two steps' worth of records arrived, the time is up, or few arrive."""
         batch = self._batch
         closing = time.monotonic() + batch.max_delay.total_seconds()
         records = size = 0

@@ -40,7 +40,7 @@ from mistakebound.worker.torn_steps import newest_step
 
 POLL_S = 0.5
 SHARED = 4
-"""Most steps between two times that the updates of other workers are folded."""
+"""Most steps, each of them small, between two times that the updates of other workers are folded."""
 LAG_EVERY_S = 2.0
 LEAVE_S = 5.0
 OVERTAKEN_REST_S = 0.2
@@ -254,7 +254,8 @@ class Worker:
         assert self.held is not None
         if self._following is not None:
             self._following.fold_into(self.held.fold)
-        steps = stepping.chain(self.held, CHAIN if self._following is None else SHARED)
+        alone = self._following is None
+        steps = stepping.chain(self.held, CHAIN if alone else SHARED, large=alone)
         if steps:
             self._away_s = None
         self._observe(events.Settled(self.held, steps))

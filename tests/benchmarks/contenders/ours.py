@@ -6,6 +6,7 @@
 import gc
 from typing import Any
 
+from mistakebound.core.step import step
 from mistakebound.log import open_log
 from mistakebound.settings import Settings
 from mistakebound.worker.process import work
@@ -59,7 +60,10 @@ def main(task: Task) -> None:
             ended = True
             updates = sum(held.state.model.updates)
             mistakes = sum(life.mistakes for life in lives)
-            clock.done(labelled, mistakes=mistakes, updates=updates, transactions=transactions)
+            built = not (step.__file__ or "").endswith(".py")
+            clock.done(
+                labelled, mistakes=mistakes, updates=updates, transactions=transactions, compiled=built
+            )
 
     def counted(self: Any, transaction: Any, generation: int) -> Any:
         nonlocal transactions

@@ -71,7 +71,7 @@ def lines(request: pytest.FixtureRequest) -> list[dict[str, Any]]:
         labels={"max_delay": 0.03, "parking": 0.02, **chosen.get("labels", {})},
         predictions=chosen.get("predictions", {}),
         features=chosen.get("features", {}),
-        batch={"max_records": 10},
+        batch={"max_records": 20},
     )
     with opened(settings, PARTITIONS) as log:
         for first in (0, 4):
