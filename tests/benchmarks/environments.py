@@ -20,6 +20,7 @@ PINNED = {
         "river==0.26.1",
         "python-dateutil==2.9.0.post0",
     ),
+    "bytewax_river": ("bytewax==0.21.1", "confluent-kafka==2.12.2", "river==0.26.1"),
     "vowpal": ("vowpalwabbit==9.11.9",),
 }
 

@@ -51,6 +51,7 @@ CONTENDERS = (
     QUIX,
     Contender("Quix Streams + River, at least once", "quix", {"guarantee": "at-least-once"}),
     Contender("Faust + River, at least once", "faust_river", {}),
+    Contender("Bytewax + River, at least once", "bytewax_river", {}),
 )
 STREAMS = Contender("Kafka Streams, exactly once", "kafka_streams", {"tuned": False, "commit_ms": 100})
 STREAMS_TUNED = Contender(
@@ -111,6 +112,8 @@ def run(contender: Contender, bootstrap: str, work: Workload, inputs: Settings) 
             f"{contender.name} ended with {done.returncode}:\n{done.stdout}\n{done.stderr[-4_000:]}"
         )
     result: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+    if result.get("compiled", False) is not contender.compiled:
+        raise RuntimeError(f"{contender.name}: not the build that was to be measured")
     if result["labelled"] != work.records:
         raise RuntimeError(f"{contender.name} labelled {result['labelled']} of {work.records}")
     return result
