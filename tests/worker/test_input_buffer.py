@@ -212,7 +212,7 @@ def test_a_worker_buffers_and_writes_large_records_in_portions(monkeypatch: pyte
     class Watched(Merge):
         def add(self, records: Any) -> int:
             added = super().add(records)
-            peaks.append(sum(map(sum, self._bytes.values())))
+            peaks.append(sum(each.bytes() for both in self._inputs.values() for each in both))
             return added
 
     monkeypatch.setattr(input_buffer, "Merge", Watched)

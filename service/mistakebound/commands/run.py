@@ -1,6 +1,5 @@
 """`run`: run the worker until it is told to stop."""
 
-import gc
 from typing import Annotated, Literal
 
 from typer import Option
@@ -51,7 +50,7 @@ def run(
     from mistakebound.config.checks import cautions, require_for_run, require_learner
     from mistakebound.worker import logs
     from mistakebound.worker.http.tls import tls_of
-    from mistakebound.worker.process import stop_on_signals, work
+    from mistakebound.worker.process import spare_the_collector, stop_on_signals, work
     from mistakebound.worker.takeover import Accepted
 
     logs.configure(log_format, level=log_level)
@@ -65,7 +64,7 @@ def run(
         with stop_on_signals() as stop, open_log(settings) as reached:
             stop.begun = True
             require_learner(settings, reached.partitions)
-            gc.freeze()  # all of this stays: each time the collector looked through it, a step would be late
+            spare_the_collector()
             work(
                 reached,
                 settings,

@@ -3,13 +3,12 @@
 `options.scheme` is that of `log.url`: `kafka` (default) or `kafka+confluent`.
 """
 
-import gc
 from typing import Any
 
 from mistakebound.core.step import step
 from mistakebound.log import open_log
 from mistakebound.settings import Settings
-from mistakebound.worker.process import work
+from mistakebound.worker.process import spare_the_collector, work
 from mistakebound.worker.takeover import WorkerState
 from tests.benchmarks.contenders.task import Clock, Task
 
@@ -72,7 +71,7 @@ def main(task: Task) -> None:
 
     session.poll, session.commit = timed, counted
     with open_log(settings) as log:
-        gc.freeze()  # as the command does
+        spare_the_collector()  # as the command does
         work(log, settings, lambda idle: ended, log_format="json", log_level="error", stepped=stepped)
 
 
