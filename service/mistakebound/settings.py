@@ -352,8 +352,7 @@ class PredictionSettings(Section):
 
 class BatchSettings(Section):
     max_records: Positive = Field(
-        16_000,
-        description="a step closes after this many records, expiries and unparkings; while other workers are followed, after a quarter of it",
+        16_000, description="a step closes after this many records, expiries and unparkings"
     )
     max_bytes: Positive = Field(
         16_000_000,

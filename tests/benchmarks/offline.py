@@ -98,6 +98,22 @@ def replays(features: int, rows: int, rounds: int) -> str:
     return "\n".join(rows_of_table)
 
 
+def fold_us() -> float:
+    """Processor time in us to read an update of ten features and to fold it, without a log; the least of five."""
+    updates = [Record("updates", 0, 0, 0, None, encode(first_epoch(PERCEPTRON)))]
+
+    def keep(step: Step) -> None:
+        for each in step.transaction.outputs:
+            if each.topic == "updates":
+                updates.append(Record("updates", 0, len(updates), 0, each.key, each.value))
+
+    replay_rows(
+        (Row(*each) for each in labelled(Workload(10_000, noise=0.5))), PERCEPTRON, 1, 1_000, taken=keep
+    )
+    spent = min(_cpu_s(lambda: Fold(PERCEPTRON, 1).fold(0, updates)) for _ in range(5))
+    return spent / len(updates) * 1e6
+
+
 def recovery(rows: int, rounds: int) -> str:
     """Updates folded, and predictions and outcomes applied, a second of CPU."""
     outputs: list[Outgoing] = []

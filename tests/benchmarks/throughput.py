@@ -128,7 +128,7 @@ def interleaved(
 ) -> dict[str, list[dict[str, Any]]]:
     """Every contender once a round, each round in another order; before them the first, to warm up the broker.
 
-    With the broker's process known, results tell `broker_cpu_seconds`, too: it takes its share of the same cores.
+    With the broker's process known, results tell `brokercpu_seconds`, too: it takes its share of the same cores.
     """
     inputs = send(bootstrap, work, f"in-{uuid.uuid4().hex[:8]}.")
     run(contenders[0], bootstrap, work, inputs)
@@ -136,10 +136,10 @@ def interleaved(
     for number in range(rounds):
         turn = number % len(contenders)
         for each in (*contenders[turn:], *contenders[:turn]):
-            before = _cpu_seconds(broker_pid)
+            before = cpu_seconds(broker_pid)
             result = run(each, bootstrap, work, inputs)
             if broker_pid is not None:
-                result["broker_cpu_seconds"] = _cpu_seconds(broker_pid) - before
+                result["brokercpu_seconds"] = cpu_seconds(broker_pid) - before
             found[each.name].append(result)
             rate = result["labelled"] / result["seconds"]
             cpu = result["cpu_seconds"] / result["labelled"] * 1e6
@@ -158,7 +158,7 @@ def suited(contender: Contender, work: Workload) -> Contender | None:
     return None if rivers and (work.classes > 2 or work.sparse) else contender
 
 
-def _cpu_seconds(pid: int | None) -> float:
+def cpu_seconds(pid: int | None) -> float:
     """Of a process so far, in all its threads."""
     if pid is None:
         return 0.0
@@ -188,7 +188,7 @@ def table(found: dict[str, list[dict[str, Any]]], ours: str) -> str:
             f"{median(costs[name]):.1f}",
             f"{median(less):.2f}",
             f"{min(less):.2f} to {max(less):.2f}",
-            _median([each / 1e-6 for each in _each(results, "broker_cpu_seconds")], ".1f"),
+            _median([each / 1e-6 for each in _each(results, "brokercpu_seconds")], ".1f"),
             f"{median(rates[name]):,.0f}",
             f"{min(rates[name]):,.0f} to {max(rates[name]):,.0f}",
             _median(later, ",.0f"),

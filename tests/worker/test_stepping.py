@@ -111,7 +111,7 @@ def test_a_stop_ends_the_chain_with_the_step_that_is_made_already() -> None:
 
 
 def _chained(stops: Callable[["_Uneven"], bool]) -> tuple["_Uneven", int]:
-    """A chain of at most 16 small steps, of four records, and how many were made."""
+    """A chain of at most 16 steps of at most four records, and how many were made."""
     f = Feeder()
     uneven = _Uneven(f)
     session: Any = uneven
@@ -121,17 +121,14 @@ def _chained(stops: Callable[["_Uneven"], bool]) -> tuple["_Uneven", int]:
     assert buffer.fill(0.0)
     held = WorkerState(f.state, Fold(f.settings, 1))
     with ThreadPoolExecutor(1) as commits:
-        made = Stepping(session, buffer, commits, 16, lambda _: None, lambda: 0, lambda _: stops(uneven))
-        return uneven, made.chain(held, 16, large=False)
+        made = Stepping(session, buffer, commits, 4, lambda _: None, lambda: 0, lambda _: stops(uneven))
+        return uneven, made.chain(held, 16)
 
 
-@pytest.mark.parametrize(("large", "sizes"), [(True, [16, 15]), (False, [4] * 7 + [3])])
-def test_a_step_of_a_backlog_is_as_large_as_may_be_unless_others_are_to_be_followed(
-    large: bool, sizes: list[int]
-) -> None:
-    """Large ones cost less each record; between small ones a worker can fold what the others have learned."""
+def test_a_step_of_a_backlog_is_as_large_as_may_be_and_the_next_is_made_of_what_is_left() -> None:
+    """If that is a quarter of a step at least."""
     f = Feeder()
-    sent = [record for n in range(16) for record in (f.example(str(n), n), f.label(str(n), n))]
+    sent = [record for n in range(13) for record in (f.example(str(n), n), f.label(str(n), n))]
     bringing: Any = _Balanced(sent)
     buffer = InputBuffer(bringing, BatchSettings.model_validate({"max_records": 16}), lambda _: None)
     assert not buffer.fill(0.0)
@@ -140,9 +137,9 @@ def test_a_step_of_a_backlog_is_as_large_as_may_be_unless_others_are_to_be_follo
     seen: list[Event] = []
     with ThreadPoolExecutor(1) as commits:
         made = Stepping(bringing, buffer, commits, 16, seen.append, lambda: 0, lambda _: False)
-        made.chain(WorkerState(f.state, Fold(f.settings, 1)), 16, large=large)
+        made.chain(WorkerState(f.state, Fold(f.settings, 1)), 16)
     taken = [sum(event.facts.consumed.values()) for event in seen if isinstance(event, StepCommitted)]
-    assert taken == sizes, "but for the last label: an example might come before it"
+    assert taken == [16, 9], "but for the last label: an example might come before it"
 
 
 class _Balanced:

@@ -39,8 +39,8 @@ from mistakebound.worker.takeover import NOTHING, Accepted, WorkerState, take_ov
 from mistakebound.worker.torn_steps import newest_step
 
 POLL_S = 0.5
-SHARED = 4
-"""Most steps, each of them small, between two times that the updates of other workers are folded."""
+SHARED = 2
+"""Most steps between two times that the updates of other workers are folded: one, and one that is made meanwhile."""
 LAG_EVERY_S = 2.0
 LEAVE_S = 5.0
 OVERTAKEN_REST_S = 0.2
@@ -254,8 +254,7 @@ class Worker:
         assert self.held is not None
         if self._following is not None:
             self._following.fold_into(self.held.fold)
-        alone = self._following is None
-        steps = stepping.chain(self.held, CHAIN if alone else SHARED, large=alone)
+        steps = stepping.chain(self.held, CHAIN if self._following is None else SHARED)
         if steps:
             self._away_s = None
         self._observe(events.Settled(self.held, steps))

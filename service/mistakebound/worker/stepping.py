@@ -18,8 +18,8 @@ from mistakebound.worker.takeover import WorkerState
 
 CHAIN = 16
 """Most steps in one chain. During the commit of its last step no other is made."""
-SMALL = 4
-"""A small step takes a quarter of `batch.max_records`. No step is made ahead before so much is buffered."""
+AHEAD = 4
+"""No step is made ahead before a quarter of `batch.max_records` is buffered."""
 
 
 class _Made(NamedTuple):
@@ -48,19 +48,16 @@ class Stepping:
         """
         self._complete = complete
         self._session, self._buffer, self._commits = session, buffer, commits
-        self._small, self._largest = max(1, max_records // SMALL), max_records
-        self._most = max_records
-        """Of each step of this chain."""
+        self._most, self._enough = max_records, max(1, max_records // AHEAD)
         self._observe, self._explain, self._stopping = observe, explain, stopping
 
-    def chain(self, held: WorkerState, longest: int, *, large: bool = True) -> int:
+    def chain(self, held: WorkerState, longest: int) -> int:
         """Make at most `longest` steps while there is input; return how many were committed.
 
         A step is as large as what is buffered, up to the limit. Without `large` each is small.
         Afterwards everything in `held` is committed: when the group moves on, steps that were made are taken
         back. After Fenced, TransactionFailed and Unreachable, `held` must be thrown away.
         """
-        self._most = self._largest if large else self._small
         made = self._step(held, self._buffer.drained())
         steps = 0
         while made is not None:
@@ -79,7 +76,7 @@ class Stepping:
             self._keep(held, made, receipt)
             steps += 1
             made = ahead
-            if made is not None and self._buffer.merge.ready() < self._small and not self._buffer.fill(0.0):
+            if made is not None and self._buffer.merge.ready() < self._enough and not self._buffer.fill(0.0):
                 self._take_back(held, made)
                 break
         return steps
@@ -93,7 +90,7 @@ class Stepping:
 
     def _step_ahead(self, held: WorkerState) -> _Made | None:
         """Only of so much that the session need not be asked which inputs are drained."""
-        if self._buffer.merge.ready() < self._small or self._stopping(False):
+        if self._buffer.merge.ready() < self._enough or self._stopping(False):
             return None
         return self._step(held, ())
 
