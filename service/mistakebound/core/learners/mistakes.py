@@ -4,13 +4,14 @@ from collections import deque
 from collections.abc import Iterator, Sequence
 from hashlib import sha256
 from struct import pack
-from typing import Any, NamedTuple
+from typing import Any
 
 from mistakebound.core.journal import Journal
 from mistakebound.core.messages.features import Features
+from mistakebound.core.records import Data
 
 
-class Mistake(NamedTuple):
+class Mistake(Data, frozen=True, gc=False):
     """An update: y = +1 or -1, k named values, and the clock at which it was made."""
 
     sign: float

@@ -105,9 +105,11 @@ class Theta:
             self._journal.newest.append((partition, x, [known(name) for name, _ in x]))
         if isinf(scale):
             x, scale = tuple((name, scale * value if value else 0.0) for name, value in x), 1.0
+        stale = self._stale if self._derived else None
         for name, value in x:
             row[name] = known(name, 0.0) + scale * value
-        self._changed(name for name, _ in x)
+            if stale is not None:
+                stale[name] = None
 
     def leave_out(self, partition: int, oldest: int) -> None:
         """The partition's blocks before this number no longer count."""
@@ -162,7 +164,8 @@ class Theta:
     def _changed(self, names: Iterable[str]) -> None:
         """Rows have changed at these names."""
         if self._derived:
-            self._stale.update(dict.fromkeys(names))
+            for name in names:
+                self._stale[name] = None
 
     def _settle(self) -> None:
         """Derive stale sums and weights again from the rows; a name that is in no row vanishes."""

@@ -280,8 +280,8 @@ class Model:
             )
         self.updates[partition] = update.n
         self.decided += sum(update.model.updates) - update.behind
-        self.needed = list(map(max, self.needed, update.model.updates))
-        self.clock = list(map(max, self.clock, update.clock))
+        raise_to(self.needed, update.model.updates)
+        raise_to(self.clock, update.clock)
         self._fold(
             partition,
             x,
@@ -360,6 +360,13 @@ class Model:
         except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
             raise BadSnapshot(f"its state is not that of {self.settings.learner.kind}: {error!r}") from None
         self._encoded = None
+
+
+def raise_to(numbers: list[int], least: list[int]) -> None:
+    """Each number to at least the one in its place."""
+    for place, number in enumerate(least):
+        if number > numbers[place]:  # noqa: PLR1730 - `max` would be a call for each of an update's numbers
+            numbers[place] = number
 
 
 def first_epoch(settings: Settings, topics: dict[str, InputTopic] | UnsetType = UNSET) -> Epoch:
