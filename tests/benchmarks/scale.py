@@ -15,6 +15,7 @@ a core each. `python -m tests.benchmarks.scale` in a compiled checkout (`python 
 
 import argparse
 import json
+import os
 import statistics
 import subprocess
 import sys
@@ -30,9 +31,10 @@ from mistakebound.log import open_log
 from mistakebound.log.protocol import Log, LogError
 from mistakebound.settings import Settings
 from tests.benchmarks.offline import fold_us
-from tests.benchmarks.throughput import ROOT, cpu_seconds, send
+from tests.benchmarks.throughput import cpu_seconds, send
 from tests.benchmarks.workload import Workload
 from tests.log.support.broker import Broker
+from tests.support.project import ROOT, python_path
 
 PATIENCE_S = 600
 SINCE = 0.1
@@ -176,7 +178,10 @@ def _options(settings: Settings, number: int) -> list[str]:
 
 def _start(command: list[str], errors: Path) -> subprocess.Popen[bytes]:
     with errors.open("wb") as err:
-        return subprocess.Popen([sys.executable, *command], cwd=ROOT, stdout=subprocess.DEVNULL, stderr=err)
+        env = os.environ | {"PYTHONPATH": python_path()}
+        return subprocess.Popen(
+            [sys.executable, *command], cwd=ROOT, env=env, stdout=subprocess.DEVNULL, stderr=err
+        )
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:
