@@ -1,6 +1,6 @@
 """How throughput grows with workers: 1, 2 and 4 processes, ours beside the same client's pass-through, and on paper.
 
-    python -m tests.benchmarks.scale [--records 40000] [--rounds 3] [--processes 1,2,4]
+    python -m tests.benchmarks.scale [--records 200000] [--rounds 3] [--processes 1,2,4]
 
 All processes of a run share one group and one stream of four partitions, written beforehand; ours also
 follow each other's updates. Measured from the outside, on the group's committed offsets, between a tenth
@@ -75,7 +75,7 @@ class Run:
 def main() -> None:
     """Measure, and print the table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
-    parser.add_argument("--records", type=int, default=40_000)
+    parser.add_argument("--records", type=int, default=200_000)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--processes", default="1,2,4")
     given = parser.parse_args()
