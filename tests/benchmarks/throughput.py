@@ -175,19 +175,23 @@ def _more(result: dict[str, Any]) -> str:
 def table(found: dict[str, list[dict[str, Any]]], ours: str) -> str:
     """Markdown: medians and spreads; first what an example costs, since the cores are shared; ratios round by round."""
     lines = [
-        "| | CPU us/example | ours takes, times less | spread | broker's CPU us/example | labelled examples/s "
-        "| spread | in the second half | ours is, times as fast | spread | mistakes | transactions |",
-        "|---" * 12 + "|",
+        "| | CPU us/example | ours takes, times less | spread | in the second half | broker's CPU us/example "
+        "| labelled examples/s | spread | in the second half | ours is, times as fast | spread | mistakes "
+        "| transactions |",
+        "|---" * 13 + "|",
     ]
     rates, costs = rates_of(found), costs_of(found)
     for name, results in found.items():
         faster = ratios(rates.get(ours, rates[name]), rates[name])
         less = ratios(costs[name], costs.get(ours, costs[name]))
-        later = [one["half_labelled"] / one["half_seconds"] for one in results if one["half_labelled"]]
+        halves = [one for one in results if one["half_labelled"]]
+        later = [one["half_labelled"] / one["half_seconds"] for one in halves]
+        cost_later = [one["half_cpu_seconds"] / one["half_labelled"] * 1e6 for one in halves]
         cells = (
             f"{median(costs[name]):.1f}",
             f"{median(less):.2f}",
             f"{min(less):.2f} to {max(less):.2f}",
+            _median(cost_later, ".1f"),
             _median([each / 1e-6 for each in _each(results, "brokercpu_seconds")], ".1f"),
             f"{median(rates[name]):,.0f}",
             f"{min(rates[name]):,.0f} to {max(rates[name]):,.0f}",

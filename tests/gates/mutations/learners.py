@@ -41,7 +41,7 @@ _LINEAR = {
     "tie": Mutation("a score of 0 is positive", THETA, "return score > 0.0 or", "return score >= 0.0 or"),
     "missed": Mutation("no update at 0 on positives", THETA, "score <= 0.0 if", "score < 0.0 if"),
     "false alarm": Mutation("no update at 0 on negatives", THETA, "else score >= 0.0", "else score > 0.0"),
-    "rows": Mutation("only the last partition counts", THETA, "total + row[name], True", "row[name], True"),
+    "rows": Mutation("only the last partition counts", THETA, "total + value, True", "value, True"),
     "step": Mutation("every update is positive", LINEAR, "self._step(positive)", "self._step(True)"),
     "length": Mutation("length without squares", THETA, "square += value * value", "square += value"),
     "unseen": Mutation(

@@ -173,8 +173,9 @@ class Theta:
         for name in self._stale:
             total, known = 0.0, False
             for row in rows:
-                if name in row:
-                    total, known = total + row[name], True
+                value = row.get(name)
+                if value is not None:
+                    total, known = total + value, True
             if not known:
                 sums.pop(name, None)
                 weights.pop(name, None)
