@@ -23,7 +23,7 @@ from mistakebound.worker import early_stop, logs, spans
 from mistakebound.worker.announcements import Announcements
 from mistakebound.worker.checkpoints.schedule import CheckpointSchedule
 from mistakebound.worker.epochs.epochs import epoch_without_waiting
-from mistakebound.worker.events import Observe, after_commits, show_all
+from mistakebound.worker.events import Event, Observe, StateDropped, after_commits, show_all
 from mistakebound.worker.first_rejections import FirstRejections
 from mistakebound.worker.health import HealthLimits, Heartbeat
 from mistakebound.worker.http.page import pages
@@ -131,6 +131,12 @@ def spare_the_collector() -> None:
     gc.set_threshold(50_000, 20, 100)
 
 
+def _collect(event: Event) -> None:
+    """Clients that failed are cycles, which hold sockets; the collector by itself comes seldom."""
+    if isinstance(event, StateDropped):
+        gc.collect()
+
+
 def work(
     log: Log,
     settings: Settings,
@@ -171,6 +177,7 @@ def work(
         heartbeat.observe,
         insight.observe,
         FirstRejections().observe,
+        _collect,
     ]
     if settings.features.include or settings.features.exclude:
         observers.append(IdlePatterns(settings).observe)

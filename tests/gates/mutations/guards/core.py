@@ -202,7 +202,7 @@ CORE: Sequence[Guard] = (
     Guard(
         "a record that has to wait goes to the end",
         "core/step/merge.py",
-        '== "labels"].appendleft(record)',
+        '== "labels"].records.appendleft(record)',
         '== "labels"].append(record)',
         "core/step/test_merge.py::test_a_record_put_back_is_the_next_one_again",
     ),

@@ -96,7 +96,7 @@ MODEL: Sequence[Guard] = (
     Guard(
         "a follower's clock goes back",
         "core/model/model.py",
-        "        self.clock = list(map(max, self.clock, update.clock))",
+        "        raise_to(self.clock, update.clock)",
         "        self.clock = list(update.clock)",
         "core/model/test_fold.py::test_clocks_merge_by_the_larger_entry",
     ),
@@ -110,7 +110,7 @@ MODEL: Sequence[Guard] = (
     Guard(
         "what an update needed is forgotten with the next one",
         "core/model/model.py",
-        "        self.needed = list(map(max, self.needed, update.model.updates))",
+        "        raise_to(self.needed, update.model.updates)",
         "        self.needed = list(update.model.updates)",
         "core/model/test_fold.py::test_what_an_earlier_update_needed_is_still_needed_after_a_later_one",
     ),
