@@ -136,7 +136,7 @@ def _ours(bootstrap: str, home: Path, rate: int, seconds: int) -> Latency:
     children = Children(home)
     prefix = f"{home.name}."
     settings = ("labels.max_delay=P7D", "learner.kind=perceptron")
-    _create_inputs(bootstrap, prefix)
+    create_inputs(bootstrap, prefix)
     try:
         with Deployment(f"kafka://{bootstrap}", prefix, children, *settings, partitions=PARTITIONS) as place:
             assigned(place.worker())
@@ -148,7 +148,7 @@ def _ours(bootstrap: str, home: Path, rate: int, seconds: int) -> Latency:
 def _streams(bootstrap: str, home: Path, commit_ms: int, seconds: int) -> Latency:
     home.mkdir()
     prefix = f"{home.name}."
-    _create_inputs(bootstrap, prefix)
+    create_inputs(bootstrap, prefix)
     settings = Settings.model_validate({"log": {"url": f"kafka://{bootstrap}", "prefix": prefix}})
     task = {
         "bootstrap": bootstrap,
@@ -170,7 +170,7 @@ def _streams(bootstrap: str, home: Path, commit_ms: int, seconds: int) -> Latenc
                 worker.kill()
 
 
-def _create_inputs(bootstrap: str, prefix: str) -> None:
+def create_inputs(bootstrap: str, prefix: str) -> None:
     for topic in ("examples", "labels"):
         _create(bootstrap, f"{prefix}{topic}", PARTITIONS, {"message.timestamp.type": "LogAppendTime"})
 
