@@ -19,7 +19,7 @@ from mistakebound.core.ledger.rebuild import rebuild
 from mistakebound.core.messages.schema import encode, read_recovery_point
 from mistakebound.core.model.fold import Fold
 from mistakebound.core.model.model import Model, first_epoch
-from mistakebound.core.records import Outgoing, Record
+from mistakebound.core.records import Position, Record
 from mistakebound.core.replay.replay import Row, replay_rows
 from mistakebound.core.step.step import Step
 from mistakebound.settings import Settings
@@ -100,38 +100,15 @@ def replays(features: int, rows: int, rounds: int) -> str:
 
 def fold_us() -> float:
     """Processor time in us to read an update of ten features and to fold it, without a log; the least of five."""
-    updates = [Record("updates", 0, 0, 0, None, encode(first_epoch(PERCEPTRON)))]
-
-    def keep(step: Step) -> None:
-        for each in step.transaction.outputs:
-            if each.topic == "updates":
-                updates.append(Record("updates", 0, len(updates), 0, each.key, each.value))
-
-    replay_rows(
-        (Row(*each) for each in labelled(Workload(10_000, noise=0.5))), PERCEPTRON, 1, 1_000, taken=keep
-    )
+    updates = _replayed(10_000)[0]["updates"]
     spent = min(_cpu_s(lambda: Fold(PERCEPTRON, 1).fold(0, updates)) for _ in range(5))
     return spent / len(updates) * 1e6
 
 
 def recovery(rows: int, rounds: int) -> str:
     """Updates folded, and predictions and outcomes applied, a second of CPU."""
-    outputs: list[Outgoing] = []
-
-    def keep(step: Step) -> None:
-        outputs.extend(step.transaction.outputs)
-        positions.append(step.transaction.positions[0])
-
-    positions: list = []  # type: ignore[type-arg]
-    work = labelled(Workload(rows, noise=0.5))
-    replay_rows((Row(*each) for each in work), PERCEPTRON, 1, 1_000, taken=keep)
-    logs: dict[str, list[Record]] = {
-        "updates": [Record("updates", 0, 0, 0, None, encode(first_epoch(PERCEPTRON)))]
-    }
-    for each in outputs:
-        log = logs.setdefault(each.topic, [])
-        log.append(Record(each.topic, 0, len(log), 0, each.key, each.value))
-    updates, position = len(logs["updates"]) - 1, positions[-1]
+    logs, position = _replayed(rows)
+    updates = len(logs["updates"]) - 1
 
     def fold() -> None:
         found = Fold(PERCEPTRON, 1)
@@ -155,6 +132,24 @@ def recovery(rows: int, rounds: int) -> str:
     return (
         f"recovery: {folded:,.0f} updates/s folded, {applied:,.0f} predictions/s applied with their outcomes"
     )
+
+
+def _replayed(rows: int) -> tuple[dict[str, list[Record]], Position]:
+    """What a worker's topics hold after so many rows, by topic, and its position."""
+    logs: dict[str, list[Record]] = {
+        "updates": [Record("updates", 0, 0, 0, None, encode(first_epoch(PERCEPTRON)))]
+    }
+    positions: list[Position] = []
+
+    def keep(step: Step) -> None:
+        positions.append(step.transaction.positions[0])
+        for each in step.transaction.outputs:
+            log = logs.setdefault(each.topic, [])
+            log.append(Record(each.topic, 0, len(log), 0, each.key, each.value))
+
+    work = labelled(Workload(rows, noise=0.5))
+    replay_rows((Row(*each) for each in work), PERCEPTRON, 1, 1_000, taken=keep)
+    return logs, positions[-1]
 
 
 def _cpu_s(call: Callable[[], object]) -> float:

@@ -54,7 +54,8 @@ class Stepping:
     def chain(self, held: WorkerState, longest: int) -> int:
         """Make at most `longest` steps while there is input; return how many were committed.
 
-        A step is as large as what is buffered, up to the limit. Without `large` each is small.
+        A step is as large as what is buffered, up to the limit.
+
         Afterwards everything in `held` is committed: when the group moves on, steps that were made are taken
         back. After Fenced, TransactionFailed and Unreachable, `held` must be thrown away.
         """

@@ -13,39 +13,33 @@ from bytewax.connectors.kafka import KafkaSink, KafkaSinkMessage, KafkaSource
 from bytewax.dataflow import Dataflow
 from bytewax.recovery import RecoveryConfig, init_db_dir
 from bytewax.testing import cluster_main
-from river.linear_model import Perceptron
 
+from tests.benchmarks.contenders.river_model import RiverModel
 from tests.benchmarks.contenders.task import Clock, Task
 
 
 def main(task: Task) -> None:
-    model, clock, labelled, mistakes = Perceptron(), Clock(task.records), 0, 0
+    clock = Clock(task.records)
+    model = RiverModel(clock)
 
     def keyed(record: Any) -> tuple[str, dict[str, Any]]:
         clock.start()
         message = json.loads(record.value)
         return message["id"], message
 
-    def learn(features: Any, predicted: Any, label: Any) -> None:
-        nonlocal labelled, mistakes
-        labelled += 1
-        clock.reached(labelled)
-        mistakes += predicted != label
-        model.learn_one(features, label)
-
     def handle(held: Any, message: dict[str, Any]) -> tuple[Any, Any]:
         """What is held of an id afterwards, and the prediction if there is one."""
         if "features" not in message:
             if held is None:
                 return ("early", message["label"]), None
-            learn(*held[1], message["label"])
+            model.learn(*held[1], message["label"])
             return None, None
         features = message["features"]
-        predicted = model.predict_one(features)
+        predicted = model.predict(features)
         told = {"id": message["id"], "prediction": predicted, "features": features}
         if held is None:
             return ("waiting", (features, predicted)), told
-        learn(features, predicted, held[1])
+        model.learn(features, predicted, held[1])
         return None, told
 
     def written(told: tuple[str, Any]) -> KafkaSinkMessage[bytes, bytes]:
@@ -64,7 +58,7 @@ def main(task: Task) -> None:
     snapshots.mkdir()
     init_db_dir(snapshots, 1)
     cluster_main(flow, [], 0, epoch_interval=timedelta(seconds=1), recovery_config=RecoveryConfig(snapshots))
-    clock.done(labelled, mistakes=mistakes)
+    clock.done(model.labelled, mistakes=model.mistakes)
 
 
 if __name__ == "__main__":

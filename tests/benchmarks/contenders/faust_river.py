@@ -12,8 +12,8 @@ import asyncio
 from typing import Any
 
 import faust
-from river.linear_model import Perceptron
 
+from tests.benchmarks.contenders.river_model import RiverModel
 from tests.benchmarks.contenders.task import Clock, Task
 
 
@@ -36,16 +36,12 @@ async def main(task: Task) -> None:
     examples, labels = app.topic(task.examples, **json_topic), app.topic(task.labels, **json_topic)
     output = app.topic(f"{task.prefix}predictions", **json_topic)
     waiting, early = app.Table("waiting"), app.Table("early")
-    model, clock, ended = Perceptron(), Clock(task.records), asyncio.Event()
-    labelled = mistakes = 0
+    clock, ended = Clock(task.records), asyncio.Event()
+    model = RiverModel(clock)
 
     def learn(features: Any, predicted: Any, label: Any) -> None:
-        nonlocal labelled, mistakes
-        labelled += 1
-        clock.reached(labelled)
-        mistakes += predicted != label
-        model.learn_one(features, label)
-        if labelled == task.records:
+        model.learn(features, predicted, label)
+        if model.labelled == task.records:
             ended.set()
 
     @app.agent(examples)
@@ -53,7 +49,7 @@ async def main(task: Task) -> None:
         async for key, message in stream.items():
             clock.start()
             record_id, features = message["id"], message["features"]
-            predicted = model.predict_one(features)
+            predicted = model.predict(features)
             await output.send(key=key, value={"id": record_id, "prediction": predicted, "features": features})
             # Looked up only now: while it was sent, the label may have come.
             if record_id in early:
@@ -74,7 +70,7 @@ async def main(task: Task) -> None:
     await app.start()
     await ended.wait()
     await app.consumer.wait_empty()  # flushes what was sent, then commits
-    clock.done(labelled, mistakes=mistakes)
+    clock.done(model.labelled, mistakes=model.mistakes)
     await app.stop()
 
 

@@ -8,8 +8,8 @@ from typing import Any
 
 from quixstreams import Application
 from quixstreams.state import State
-from river.linear_model import Perceptron
 
+from tests.benchmarks.contenders.river_model import RiverModel
 from tests.benchmarks.contenders.task import Clock, Task
 
 
@@ -27,22 +27,19 @@ def main(task: Task) -> None:
     examples = app.dataframe(app.topic(task.examples, value_deserializer="json"))
     labels = app.dataframe(app.topic(task.labels, value_deserializer="json"))
     output = app.topic(f"{task.prefix}predictions", value_serializer="json")
-    model, clock, labelled, mistakes = Perceptron(), Clock(task.records), 0, 0
+    clock = Clock(task.records)
+    model = RiverModel(clock)
 
     def learn(features: Any, predicted: Any, label: Any) -> None:
-        nonlocal labelled, mistakes
-        labelled += 1
-        clock.reached(labelled)
-        mistakes += predicted != label
-        model.learn_one(features, label)
-        if labelled == task.records:
+        model.learn(features, predicted, label)
+        if model.labelled == task.records:
             app.stop()
 
     def handle(message: dict[str, Any], state: State) -> dict[str, Any] | None:
         clock.start()
         if "features" in message:
             features = message["features"]
-            predicted = model.predict_one(features)
+            predicted = model.predict(features)
             early = state.get("early")
             if early is not None:
                 state.delete("early")
@@ -61,7 +58,7 @@ def main(task: Task) -> None:
     joined = examples.concat(labels).apply(handle, stateful=True).filter(lambda told: told is not None)
     joined.to_topic(output)
     app.run()
-    clock.done(labelled, mistakes=mistakes)
+    clock.done(model.labelled, mistakes=model.mistakes)
 
 
 if __name__ == "__main__":

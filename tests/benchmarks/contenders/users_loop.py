@@ -6,11 +6,10 @@ column of mistakes shows it.
 """
 
 import json
-from typing import Any
 
 from kafka import KafkaConsumer, KafkaProducer
-from river.linear_model import Perceptron
 
+from tests.benchmarks.contenders.river_model import RiverModel
 from tests.benchmarks.contenders.task import Clock, Task
 
 
@@ -25,18 +24,10 @@ def main(task: Task) -> None:
         max_poll_records=4_000,
     )
     producer = KafkaProducer(bootstrap_servers=task.bootstrap, acks="all", batch_size=262_144, linger_ms=5)
-    model, waiting, early = Perceptron(), {}, {}
-    clock, labelled, mistakes, output = Clock(task.records), 0, 0, f"{task.prefix}predictions"
+    clock, output = Clock(task.records), f"{task.prefix}predictions"
+    model, waiting, early = RiverModel(clock), {}, {}
 
-    def learn(found: tuple[Any, Any], label: Any) -> None:
-        nonlocal labelled, mistakes
-        features, predicted = found
-        labelled += 1
-        clock.reached(labelled)
-        mistakes += predicted != label
-        model.learn_one(features, label)
-
-    while labelled < task.records:
+    while model.labelled < task.records:
         for records in consumer.poll(timeout_ms=500).values():
             clock.start()
             for record in records:
@@ -44,20 +35,20 @@ def main(task: Task) -> None:
                 record_id = message["id"]
                 if record.topic == task.examples:
                     features = message["features"]
-                    predicted = model.predict_one(features)
+                    predicted = model.predict(features)
                     told = {"id": record_id, "prediction": predicted, "features": features}
                     producer.send(output, json.dumps(told).encode(), record.key)
                     if record_id in early:
-                        learn((features, predicted), early.pop(record_id))
+                        model.learn(features, predicted, early.pop(record_id))
                     else:
                         waiting[record_id] = features, predicted
                 elif record_id in waiting:
-                    learn(waiting.pop(record_id), message["label"])
+                    model.learn(*waiting.pop(record_id), message["label"])
                 else:
                     early[record_id] = message["label"]
         producer.flush()
         consumer.commit()
-    clock.done(labelled, mistakes=mistakes)
+    clock.done(model.labelled, mistakes=model.mistakes)
     producer.close()
     consumer.close(autocommit=False)
 
