@@ -16,6 +16,24 @@ def test_config_check_tells_all_that_run_needs() -> None:
     assert ok("config", "check", "--set", "labels.max_delay=P1D").stdout == ""
 
 
+def test_config_check_tells_problems_of_every_kind_at_once() -> None:
+    """Of values, files, TLS and the log's client, and what is missing, each once."""
+    wrong = ("learner.kind=x", "learner.concepts=@none", "labels.parking=soon", "http.tls_certificate=/none")
+    options = ("kafka.foo=1", "kafka.enable_auto_commit=true")
+    flags = [word for one in (*wrong, *options) for word in ("--set", one)]
+    result = run("config", "check", *flags, log="kafka://127.0.0.1:9")
+    first, *told = result.stderr.partition("\n\n")[0].splitlines()
+    assert (result.exit_code, first) == (2, "7 problems in the configuration:")
+    keys = [*(one.partition("=")[0] for one in (*wrong, *options)), "labels.max_delay"]
+    assert sorted(each.split()[0].rstrip(":") for each in told) == sorted(keys)
+
+
+def test_a_url_that_is_no_log_is_one_problem() -> None:
+    """It is neither missing, too, nor told again by the client."""
+    result = run("config", "check", "--set", "labels.max_delay=1", log="kafka://nowhere")
+    assert (result.exit_code, result.stderr.count("log.url")) == (2, 1)
+
+
 def test_settings_that_are_hardly_ever_wanted_are_warned_of() -> None:
     """By every verb that would learn with them; it is not an error."""
     Path("pages.csv").write_text("a,label\n1,true\n")

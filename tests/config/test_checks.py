@@ -48,6 +48,9 @@ from tests.config.support.loading import load_sets, problem_of
             "registry.token_file",
         ),
         (["registry.url=http://a:1", "registry.timeout=0"], "registry.timeout"),
+        (["topics.labels=examples"], "topics.labels"),
+        (["topics.examples=updates"], "topics.updates"),
+        (["log.prefix=a.", "topics.predictions=a.dead-letters"], "topics.dead_letters"),
     ],
 )
 def test_what_does_not_hold_together_is_refused(sets: list[str], key: str) -> None:
@@ -72,6 +75,7 @@ def test_what_does_not_hold_together_is_refused(sets: list[str], key: str) -> No
         ["checkpoint.url="],
         ["log.url=kafka://a:9092,b:9093"],
         ["log.url=sqlite::memory:"],
+        ["topics.labels=examples", "topics.examples=labels"],
     ],
 )
 def test_what_holds_together_is_taken(sets: list[str]) -> None:
@@ -106,7 +110,6 @@ def test_an_unknown_learner_names_the_known_ones() -> None:
             False,
         ),
         (["learner.kind=balanced-winnow"], False),
-        (["learner.kind=perceptron", "learner.threshold=0"], False),
     ],
 )
 def test_a_learner_that_can_hardly_say_no_is_warned_of(sets: list[str], warned: bool) -> None:
@@ -114,6 +117,30 @@ def test_a_learner_that_can_hardly_say_no_is_warned_of(sets: list[str], warned: 
     found = cautions(load_sets(*sets).settings)
     assert [each.key for each in found] == ["learner.threshold"] * warned
     assert all("predicts positive for every example" in each.wrong and each.remedy for each in found)
+
+
+@pytest.mark.parametrize(
+    ("sets", "keys"),
+    [
+        (["learner.kind=perceptron", "learner.threshold=0"], ["learner.threshold"]),
+        (["learner.kind=perceptron", "learner.margin=1", "learner.eta=1"], ["learner.eta", "learner.margin"]),
+        (["learner.kind=perceptron", "learner.margin=0"], []),
+        (["learner.kind=margin-perceptron", "learner.margin=1"], []),
+        (["learner.kind=winnow", "learner.learning_rate=2"], ["learner.learning_rate"]),
+        (["learner.kind=perceptron", "learner.delay_policy=issued"], []),
+    ],
+)
+def test_what_the_learner_does_not_read_is_warned_of(sets: list[str], keys: list[str]) -> None:
+    """It does nothing, and is fixed with the epoch. The remedy names the learners that read it."""
+    found = cautions(load_sets(*sets).settings)
+    assert [each.key for each in found] == keys
+    assert all("it is for " in each.remedy for each in found)
+
+
+def test_a_delay_that_leaves_no_time_for_a_label_is_warned_of() -> None:
+    """Every example would expire."""
+    assert [each.key for each in cautions(load_sets("labels.max_delay=0").settings)] == ["labels.max_delay"]
+    assert cautions(load_sets("labels.max_delay=0.001").settings) == []
 
 
 ROW = "messages.features=/payload/after"

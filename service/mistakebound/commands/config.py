@@ -1,5 +1,6 @@
 """`config`: what is set, where it comes from, and whether it is consistent."""
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from typer import Option
@@ -22,6 +23,7 @@ from mistakebound.exit_codes import ExitCode
 
 if TYPE_CHECKING:
     from mistakebound.log.protocol import Log
+    from mistakebound.settings import Settings
 
 config = group("Check and show the settings.")
 
@@ -40,14 +42,7 @@ def check(
     log: LogUrl = None,
 ) -> None:
     """Check everything that `run` needs. Exit 2 with all problems at once; with --online also 3 or 4."""
-    from mistakebound.config.checks import require_for_run
-    from mistakebound.log import check_client
-    from mistakebound.worker.http.tls import tls_of
-
-    settings = read_settings(config, sets, log)
-    require_for_run(settings)
-    tls_of(settings.http)
-    check_client(settings)
+    settings = _settings_for_run(config, sets, log)
     print_cautions(settings)
     if online:
         from mistakebound.commands.checkpoint_files import open_own_store
@@ -62,6 +57,43 @@ def check(
         if (store := open_own_store(settings.checkpoint)) is not None:
             store.probe()
     print_message("the configuration is complete")
+
+
+def _settings_for_run(config: Path | None, sets: list[str] | None, log: str | None) -> "Settings":
+    """Raises CommandError with all problems: those of values, of what is missing, of files and of the log's client."""
+    from mistakebound.config.checks import require_for_run
+    from mistakebound.config.problems import ConfigurationError, Problem, listed
+    from mistakebound.log import check_client
+    from mistakebound.log.protocol import Misconfigured
+    from mistakebound.worker.http.tls import TlsError, tls_of
+
+    problems: list[Problem | str] = []
+    reported: set[str] = set()
+    example = ""
+    try:
+        settings = read_settings(config, sets, log)
+    except ConfigurationError as error:
+        settings = error.valid
+        problems += error.problems
+        reported |= {problem.key for problem in error.problems}
+    try:
+        require_for_run(settings)
+    except ConfigurationError as error:
+        missing = [problem for problem in error.problems if problem.key not in reported]
+        problems += missing
+        example = error.example if missing else ""
+    try:
+        tls_of(settings.http)
+    except TlsError as error:
+        problems.append(str(error))
+    if "log.url" not in reported:
+        try:
+            check_client(settings)
+        except Misconfigured as error:
+            problems += map(str, error.args)
+    if problems:
+        raise CommandError(listed(problems, example))
+    return settings
 
 
 def _try_transactions(log: "Log") -> None:

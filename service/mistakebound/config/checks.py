@@ -2,10 +2,12 @@
 
 import difflib
 from collections.abc import Iterator
+from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from mistakebound.config.problems import ConfigurationError, Problem
 from mistakebound.config.schema_files import CLIENT, EXTRA, LIBRARIES, missing
+from mistakebound.core.records import TOPICS
 from mistakebound.settings import LabelSettings, RegistrySettings, Settings
 from mistakebound.worker.checkpoints.store import FORMS, place_of
 
@@ -36,6 +38,7 @@ def inconsistencies(settings: Settings) -> Iterator[Problem]:
     """Every problem that is more than a value of the wrong type; where values came from is not known here."""
     of_labels = list(_labels(settings.labels))
     yield from of_labels
+    yield from _topics(settings)
     yield from _cross(settings)
     yield from _columns(settings)
     yield from _formats(settings)
@@ -93,6 +96,17 @@ def _labels(labels: LabelSettings) -> Iterator[Problem]:
     elif positive == negative:
         wrong, remedy = "labels.negative is the same value", "Set two different values"
         yield Problem("labels.positive", wrong, remedy, positive)
+
+
+def _topics(settings: Settings) -> Iterator[Problem]:
+    """Two topics in one would read each other's records."""
+    seen: dict[str, str] = {}
+    for topic in TOPICS:
+        key, name = f"topics.{topic.replace('-', '_')}", settings.topic_name(topic)
+        other = seen.setdefault(name, key)
+        if other != key:
+            wrong, remedy = f"{other} has this name, too", "Give each topic a name of its own"
+            yield Problem(key, wrong, remedy, name)
 
 
 def _cross(settings: Settings) -> Iterator[Problem]:
@@ -190,7 +204,20 @@ def cautions(settings: Settings) -> list[Problem]:
     """What is allowed and hardly ever wanted; a worker runs with it."""
     from mistakebound.core.learners.requirements import cautions as of_learner
 
-    return [*(_problem(settings, one) for one in of_learner(settings)), *_odd_columns(settings)]
+    return [
+        *(_problem(settings, one) for one in of_learner(settings)),
+        *_odd_columns(settings),
+        *_no_delay(settings.labels),
+    ]
+
+
+def _no_delay(labels: LabelSettings) -> Iterator[Problem]:
+    if labels.max_delay == timedelta(0):
+        wrong, remedy = (
+            "every example expires before its label comes",
+            "Write how long labels take, such as P7D",
+        )
+        yield Problem("labels.max_delay", wrong, remedy, 0)
 
 
 def _odd_columns(settings: Settings) -> Iterator[Problem]:

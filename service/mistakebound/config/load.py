@@ -135,7 +135,7 @@ def check(problems: list[Problem], *sources: Iterable[Given]) -> Loaded:
             origin = given[problem.key].origin if problem.key in given else DEFAULT
             problems.append(Problem(problem.key, problem.wrong, problem.remedy, problem.value, origin))
     if problems:
-        raise ConfigurationError(problems)
+        raise ConfigurationError(problems, valid=settings)
     origins = {key: given[key].origin if key in given else DEFAULT for key in [*keys(), *given]}
     return Loaded(settings, origins)
 

@@ -6,6 +6,7 @@ from typing import Any, Literal
 
 from mistakebound.config.keys import render_toml
 from mistakebound.config.masking import mask, mask_text
+from mistakebound.settings import Settings
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,12 +46,16 @@ class Problem:
 class ConfigurationError(ValueError):
     """The configuration cannot be used (exit code 2). Holds all problems; its text has a line for each."""
 
-    def __init__(self, problems: Sequence[Problem], example: str = "") -> None:
+    def __init__(self, problems: Sequence[Problem], example: str = "", valid: Settings | None = None) -> None:
+        """`valid`: the settings without those that have a problem by themselves."""
         self.problems = tuple(problems)
         self.example = example
-        plural = "" if len(self.problems) == 1 else "s"
-        lines = [
-            f"{len(self.problems)} problem{plural} in the configuration:",
-            *map("  {}".format, self.problems),
-        ]
-        super().__init__("\n".join([*lines, "", example] if example else lines))
+        self.valid = valid or Settings()
+        super().__init__(listed(self.problems, example))
+
+
+def listed(problems: Sequence[Problem | str], example: str = "") -> str:
+    """All problems as one text, with a line for each."""
+    plural = "" if len(problems) == 1 else "s"
+    lines = [f"{len(problems)} problem{plural} in the configuration:", *map("  {}".format, problems)]
+    return "\n".join([*lines, "", example] if example else lines)

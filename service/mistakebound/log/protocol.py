@@ -33,7 +33,10 @@ class Unreachable(LogError):
 
 
 class Misconfigured(LogError):
-    """An option of the log's own client cannot be used; the text names each (exit code 2)."""
+    """Options of the log's own client cannot be used; there is a text for each (exit code 2)."""
+
+    def __str__(self) -> str:
+        return "; ".join(map(str, self.args))
 
 
 class Refused(LogError):
@@ -134,6 +137,23 @@ class Session(Protocol):
 
     def close(self, timeout_s: float) -> None:
         """Leave the group and release the writer; no transaction stays open."""
+
+
+def equal_partitions(counts: Mapping[str, int | None], where: str) -> int:
+    """The one partition count of all topics, by name; None: the topic is missing. Raises Refused."""
+    found = {count for count in counts.values() if count is not None}
+    if not found:
+        raise Refused(
+            f"there is none of the topics {', '.join(counts)} {where}: make them with `mistakebound topics create`, "
+            "or correct log.url or log.prefix"
+        )
+    if None in counts.values() or len(found) > 1:
+        listed = ", ".join(f"{name} {count or 'is missing'}" for name, count in counts.items())
+        raise Refused(
+            f"the topics {where} need equal partition counts: {listed}; make the missing ones with `mistakebound topics "
+            "create --set log.partitions=N`; a count cannot be changed under a prefix, take another log.prefix"
+        )
+    return found.pop()
 
 
 class Log(Protocol):

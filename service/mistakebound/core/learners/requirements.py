@@ -9,7 +9,7 @@ from mistakebound.core.learners.kind import Kind, Unmet
 from mistakebound.core.messages.costs import costs_of
 from mistakebound.core.messages.features import Features
 from mistakebound.core.messages.inputs import declared
-from mistakebound.settings import Settings
+from mistakebound.settings import LearnerSettings, Settings
 
 
 def of_epoch(settings: Settings) -> list[str]:
@@ -128,7 +128,19 @@ def _restarting(settings: Settings, kind: Kind) -> Iterator[Unmet]:
 def cautions(settings: Settings) -> Iterator[Unmet]:
     """What the learner can work with, and is hardly ever what is wanted."""
     kind = learners.KINDS.get(settings.learner.kind)
-    return iter(()) if kind is None else iter(kind.cautions(settings.learner))
+    if kind is not None:
+        yield from kind.cautions(settings.learner)
+        yield from _not_read(settings.learner, kind)
+
+
+def _not_read(learner: LearnerSettings, kind: Kind) -> Iterator[Unmet]:
+    """What does nothing, and yet is fixed with the epoch. Costs, windows and restarts are refused where they do nothing."""
+    defaults = LearnerSettings(kind=learner.kind)
+    for name in sorted(LearnerSettings.model_fields.keys() - {"kind", "delay_policy", *kind.parameters}):
+        if getattr(learner, name) != getattr(defaults, name):
+            readers = [each.name for each in learners.KINDS.values() if name in each.parameters]
+            wrong = f"{kind.name} does not read it, and the epoch holds it all the same"
+            yield Unmet(f"learner.{name}", wrong, f"Leave it out; it is for {', '.join(readers)}")
 
 
 def accepted(settings: Settings) -> Callable[[Features], None] | None:

@@ -6,7 +6,14 @@ import uuid
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 
 from mistakebound.core.records import TOPICS, Outgoing, Position, Record, Topic, TopicPartition
-from mistakebound.log.protocol import Log, LogError, OffsetLost, Refused, TopicDescription
+from mistakebound.log.protocol import (
+    Log,
+    LogError,
+    OffsetLost,
+    Refused,
+    TopicDescription,
+    equal_partitions,
+)
 from mistakebound.log.sqlite import group, rows
 from mistakebound.log.sqlite.database import Database
 from mistakebound.log.sqlite.session import SqliteSession
@@ -30,17 +37,15 @@ class SqliteLog(Log):
 
     @property
     def partitions(self) -> int:
-        described = self.describe()
-        counts = {topic: found.partitions for topic, found in described.items() if found}
-        if len(counts) < len(described) or len(set(counts.values())) > 1:
-            listed = ", ".join(
-                f"{name} {counts.get(topic, 'is missing')}" for topic, name in self._names.items()
-            )
+        if not self._database.exists():
             raise Refused(
-                f"the topics in {self._database.name} need equal partition counts: {listed}; make the missing ones "
-                "with `mistakebound topics create`; a count cannot be changed, take another log.prefix"
+                f"there is no log {self._database.name}: make it with `mistakebound topics create`, or correct log.url"
             )
-        return counts["examples"]
+        counts = {
+            self._names[topic]: None if found is None else found.partitions
+            for topic, found in self.describe().items()
+        }
+        return equal_partitions(counts, f"in {self._database.name}")
 
     def describe(self) -> dict[Topic, TopicDescription | None]:
         query = "SELECT name, uid, partitions, config FROM topics"

@@ -19,7 +19,7 @@ from mistakebound.log.kafka.kafka_python.errors import denied, translated
 from mistakebound.log.kafka.kafka_python.make_clients import Connection, broker_partition
 from mistakebound.log.kafka.names import Names
 from mistakebound.log.kafka.watchdog import Watchdog
-from mistakebound.log.protocol import LogError, Refused, TopicDescription, Unreachable
+from mistakebound.log.protocol import LogError, Refused, TopicDescription, Unreachable, equal_partitions
 
 CALL_S = 60.0
 CONNECT_S = 15.0
@@ -48,17 +48,12 @@ class Admin:
 
     def partitions(self) -> int:
         """The one count of all six topics; Refused where one is missing or differs."""
-        counts = {topic: len(found["partitions"]) for topic, found in self._topics().items()}
-        if len(counts) < len(TOPICS) or len(set(counts.values())) > 1:
-            listed = ", ".join(
-                f"{self._names.to_broker[topic]} {counts.get(topic, 'is missing')}" for topic in TOPICS
-            )
-            raise Refused(
-                f"the topics need equal partition counts: {listed}; make the missing ones with "
-                "`mistakebound topics create --set log.partitions=N`; a count cannot be changed under a "
-                "prefix, take another prefix"
-            )
-        return counts["examples"]
+        found = self._topics()
+        counts = {
+            self._names.to_broker[topic]: len(found[topic]["partitions"]) if topic in found else None
+            for topic in TOPICS
+        }
+        return equal_partitions(counts, f"at {','.join(self._connection.servers)}")
 
     def describe(self, wanted: Sequence[Topic] = TOPICS) -> dict[Topic, TopicDescription | None]:
         """Each logical topic as it is now; None where it is missing."""

@@ -72,7 +72,7 @@ def checked(given: Mapping[str, Any]) -> dict[str, Any]:
     if not problems:
         problems = [*_sasl(given), *_tls(given)]
     if problems:
-        raise Misconfigured("; ".join(problems))
+        raise Misconfigured(*problems)
     return {
         name: None if name == "compression_type" and value == NONE else value for name, value in given.items()
     }
