@@ -7,14 +7,19 @@ separator u of length 1 on every example there: y u.x >= gamma > 0. For plain le
 
 A bound holds only where its assumptions do. That a count exceeds it proves that they do not. A learner's page
 says which of them speaks of a run, and with which numbers. They import nothing, so every page can use them.
+
+What float64 cannot hold is infinite, which is no bound. So squares are products here, and divisors are divided by one by
+one: R is what some producer sent, `R**2` would raise an error, and the square of a small gamma is 0.
 """
 
 from collections.abc import Iterable
-from math import exp, expm1, floor, inf, log, log1p, sqrt
+from math import exp, expm1, floor, hypot, inf, log, log1p, sqrt
 
 MOST_EXPONENT = 700.0
 """exp(709.8) overflows float64."""
 SMALL = 1e-3
+WHOLE = 2.0**53
+"""From here on floats are integers, and one more is none more."""
 
 
 def normalized_margin(gamma0: float) -> float:
@@ -22,7 +27,7 @@ def normalized_margin(gamma0: float) -> float:
 
     From a^2 <- a^2 + 1 + gamma a for the length a of theta. In fact 2.513/gamma0^2.
     """
-    return 8 / gamma0**2
+    return 8 / gamma0 / gamma0
 
 
 def winnow_any_rate(kl: float, eta: float, gamma1: float, radius: float, missing: int = 0) -> float:
@@ -31,8 +36,9 @@ def winnow_any_rate(kl: float, eta: float, gamma1: float, radius: float, missing
     ||u||_1 = 1, `kl` = KL(u || w0/||w0||_1), gamma1 its margin, R = max ||x||_inf. `missing` S as in
     `missing_updates`: each update that a deciding model lacked has moved its score by eta R^2 at most.
     """
-    pace = eta * gamma1 - eta**2 * radius**2 / 2
-    return (kl + eta**2 * radius**2 * missing) / pace if pace > 0 else inf
+    size = eta * radius
+    pace = eta * gamma1 - size * size / 2
+    return (kl + size * size * missing) / pace if pace > 0 else inf
 
 
 def winnow_initial(eta: float, gamma: float, radius: float) -> float:
@@ -50,10 +56,12 @@ def winnow_initial(eta: float, gamma: float, radius: float) -> float:
     if radius == 0 or eta * radius >= MOST_EXPONENT:
         return inf if radius else 0.0
     pace, size = eta * gamma, eta * radius
+    if pace == 0:
+        return inf
     # Where a difference would lose its digits, a little more than it.
-    cost = expm1(size) - size if size > SMALL else size**2 / 2 * exp(size)
+    cost = expm1(size) - size if size > SMALL else size * size / 2 * exp(size)
     c = min(1.0, 2 * cost / pace)
-    start = 1.0 if c == 1.0 else (1 - c) * log1p(-c) + c if c > SMALL else c**2 / 2 / (1 - c)
+    start = 1.0 if c == 1.0 else (1 - c) * log1p(-c) + c if c > SMALL else c * c / 2 / (1 - c)
     return start / (c * pace - cost) if c * pace > cost else inf
 
 
@@ -70,7 +78,7 @@ def littlestone_divide(relevant: int, features: int, alpha: float, threshold: fl
 
     Otherwise as `littlestone_zero` (Littlestone 1988, Winnow2).
     """
-    return (1 + alpha) * relevant * (log(threshold, alpha) + 1) + alpha * features / ((alpha - 1) * threshold)
+    return (1 + alpha) * relevant * (log(threshold, alpha) + 1) + alpha / (alpha - 1) * features / threshold
 
 
 def elimination(variables: int, *, general: bool) -> float:
@@ -102,7 +110,8 @@ def asked(b: float, radius: float, gamma: float) -> float:
     2 a gamma - R^2 + 2|s| is at most a^2. With a = (2b + R^2)/(2 gamma) each term is 2(b + |s|), and a mistake becomes an
     update with probability b/(b + |s|): 2 b E[M] <= a^2.
     """
-    return (2 * b + radius**2) ** 2 / (8 * b * gamma**2)
+    root = (2 * b + radius * radius) / gamma
+    return root * root / 8 / b
 
 
 def rescored_by_partition(updates: float, waiting: Iterable[int]) -> float:
@@ -124,7 +133,8 @@ def missing_updates(growth: float, radius: float, gamma: float, missing: int) ->
     `several_workers` and `issued`, since S <= s U. `growth` G = R^2 (2 R^2 for many classes with R^2 doubled,
     R^2 + 2 margin/r with a margin); at S = 0 this is G/gamma^2.
     """
-    return (growth + sqrt(growth**2 + 8 * gamma**2 * radius**2 * missing)) / (2 * gamma**2)
+    lacked = gamma * radius * sqrt(8 * missing) if missing else 0.0
+    return (growth + hypot(growth, lacked)) / 2 / gamma / gamma
 
 
 def cost_sensitive(bound: float, cheapest: float, dearest: float) -> float:
@@ -146,7 +156,7 @@ def restarted(most: float, restarts: int) -> float:
     ||theta||^2 <= G U as ever that is U <= G/gamma^2 = m, without a word about the data. Each restart was a proved
     change, so with K changes in the data, each part of it separable by gamma, C <= K: U <= (K + 1)(floor(m) + 1).
     """
-    return (restarts + 1) * (floor(most) + 1)
+    return (restarts + 1) * (floor(most) + 1 if most < WHOLE else most)
 
 
 def missing_sets(bound: float, missing: int) -> float:

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from functools import cache
 from itertools import product
-from math import exp, inf, isfinite, log, sqrt
+from math import exp, inf, isfinite, isnan, log, sqrt
 from random import Random
 from typing import Any
 
@@ -86,6 +86,34 @@ from tests.support.tries import long
 def test_a_bound_has_the_value_worked_out_by_hand(found: float, value: float) -> None:
     """One formula each, with small numbers."""
     assert found == pytest.approx(value, rel=1e-12)
+
+
+POSITIVE = st.floats(5e-324, 1.7e308)
+
+
+@given(
+    radius=st.one_of(st.just(0.0), POSITIVE, st.just(inf)),
+    gamma=POSITIVE,
+    rate=POSITIVE,
+    missing=st.integers(0, 2**63),
+)
+def test_a_bound_is_a_number_or_infinite_whatever_was_sent_and_declared(
+    radius: float, gamma: float, rate: float, missing: int
+) -> None:
+    """It raises no error, and is not NaN where only what was sent is extreme."""
+    growth = radius * radius
+    for bound in (
+        bounds.missing_updates(growth, radius, gamma, 0),
+        bounds.missing_updates(growth, radius, gamma, missing),
+        bounds.restarted(bounds.missing_updates(growth, radius, gamma, 0), 3),
+        bounds.asked(rate, radius, gamma),
+        bounds.winnow_any_rate(2.0, rate, gamma, radius, missing),
+        bounds.winnow_initial(rate, gamma, radius),
+        bounds.normalized_margin(gamma),
+        bounds.littlestone_zero(3, 30, 1 + 1 / 2**52, gamma),
+        bounds.littlestone_divide(3, 30, 1 + 1 / 2**52, gamma),
+    ):
+        assert not isnan(bound)
 
 
 @given(st.floats(0.01, 10), st.floats(0.01, 1), st.integers(1, 100), st.integers(0, 20))

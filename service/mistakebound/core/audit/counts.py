@@ -84,8 +84,7 @@ class Counts:
     def measured(self, length: float) -> None:
         """A labelled example's length, while labels are asked for."""
         for tally in (self.life, self.epoch):
-            asked = tally.of_asked()
-            asked.radius = max(asked.radius, length)
+            tally.of_asked().measure(length)
 
     def judged(
         self, label: LabelValue, predicted: LabelValue | None, *, of_epoch: bool, waiting: int

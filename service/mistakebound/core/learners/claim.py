@@ -47,7 +47,7 @@ def perceptrons(theorem: str, run: Run, radius: float, growth: float | None = No
     gamma = run.settings.gamma
     if gamma is None:
         return None
-    most = bounds.missing_updates(radius**2 if growth is None else growth, radius, gamma, run.missing)
+    most = bounds.missing_updates(radius * radius if growth is None else growth, radius, gamma, run.missing)
     numbers = f"R = {radius:.4g}, gamma = {gamma:.4g}{lacked(run)}"
     if run.costs is None:
         return Claim(theorem, most, numbers)

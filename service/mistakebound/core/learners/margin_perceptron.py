@@ -43,7 +43,7 @@ def _claim(run: Run) -> Claim | None:
     settings = run.settings
     if settings.delay_policy == "issued":  # updates at mistakes only, whatever the margin
         return separable(run)
-    growth = run.radius**2 + 2 * settings.margin / settings.learning_rate
+    growth = run.radius * run.radius + 2 * settings.margin / settings.learning_rate
     return perceptrons("margin", run, run.radius, growth)
 
 

@@ -47,7 +47,7 @@ def _claim(run: Run) -> Claim | None:
     l^2/(||x||^2 + 1/(2C)). A mistake has a loss of 1 or more, so each takes 1/R^2, or min(1/R^2, C), or
     1/(R^2 + 1/(2C)) of the 1/gamma^2 there is. Updates without a mistake may be many, so none bounds them.
     """
-    settings, square = run.settings, run.radius**2
+    settings, square = run.settings, run.radius * run.radius
     if settings.gamma is None:
         return None
     variant, most = settings.variant or VARIANT, settings.aggressiveness or 1.0
@@ -55,7 +55,7 @@ def _claim(run: Run) -> Claim | None:
     numbers = f"R = {run.radius:.4g}, gamma = {settings.gamma:.4g}"
     return Claim(
         variant,
-        held / settings.gamma**2,
+        held / settings.gamma / settings.gamma,
         numbers if variant == "PA" else f"{numbers}, C = {most:.4g}",
         of="mistakes",
     )

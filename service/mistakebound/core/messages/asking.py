@@ -5,6 +5,8 @@ those asked for an unbiased estimate of the sum over all. Weights are whole numb
 exact: the same in any order, in any language, over any partitions.
 """
 
+from sys import float_info
+
 from msgspec import Struct
 
 MILLION = 1_000_000
@@ -29,12 +31,17 @@ class Asked(Struct):
     estimate: int = 0
     """Sum of their weights in millionths: all mistakes, as estimated."""
     radius: float = 0.0
-    """Largest length of a labelled example, in the learner's own space: the R of the theorem."""
+    """Largest length of a labelled example, in the learner's own space: the R of the theorem. JSON has no infinity, so
+    one that is infinite is the largest float: its square is infinite again, and no bound follows from it."""
 
     @property
     def estimated_mistakes(self) -> float:
         """Among all these examples."""
         return self.estimate / MILLION
+
+    def measure(self, length: float) -> None:
+        """A labelled example has this length."""
+        self.radius = max(self.radius, min(length, float_info.max))
 
     def count(self, weight: int, *, labelled: bool, mistaken: bool) -> None:
         """An example has ended."""

@@ -90,8 +90,7 @@ class Counting:
     def length(self, length: float) -> None:
         """Of a labelled example, while labels are asked for."""
         for tally in (self._tallies.life, self._tallies.epoch):
-            asked = tally.of_asked()
-            asked.radius = max(asked.radius, length)
+            tally.of_asked().measure(length)
 
     def ended(self, decision: Decision, weight: int) -> None:
         """An example whose prediction said whether its label is asked for has its label, or is given up."""

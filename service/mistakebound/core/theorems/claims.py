@@ -69,7 +69,8 @@ def claims(model: Model, tallies: Iterable[Tally]) -> tuple[Bound, ...]:
     elif not model.learner.averaged:
         most = bounds.rescored_by_partition(claim.most, waited)
         assumes = claim.assumes if sum(waited) <= 1 else f"{claim.assumes}, {sum(waited)} waiting"
-        found.append(_bound(claim, "mistakes", most, mistakes, assumes))
+        if isfinite(most):
+            found.append(_bound(claim, "mistakes", most, mistakes, assumes))
     return tuple(found)
 
 

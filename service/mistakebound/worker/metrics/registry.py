@@ -79,12 +79,16 @@ def _start_at_zero(family: _Family, labels: dict[str, Sequence[str]]) -> _Family
     return family
 
 
+MOST_SUMMED = 1e290
+
+
 class BatchHistogram(Collector):
     """Counts of values at or below each of `bounds` (ascending, finite), their number and their sum.
 
     `prometheus_client.Histogram` takes a lock for each value; this takes one for a whole step.
     Values below zero count as zero: the clocks of two machines may disagree, and a falling sum would
-    look like a restart. Infinities and NaN count above every bound and add nothing to the sum.
+    look like a restart. Infinities and NaN count above every bound and add nothing to the sum, and no value adds more
+    than 1e290, so that it stays finite.
     """
 
     def __init__(self, name: str, text: str, bounds: Sequence[float]) -> None:
@@ -101,7 +105,7 @@ class BatchHistogram(Collector):
         clipped = np.maximum(np.asarray(values, dtype=np.float64), 0.0)  # NaN stays NaN
         buckets = np.searchsorted(self._bounds, clipped, side="left")
         counts = np.bincount(buckets, minlength=len(self._counts))
-        total = float(clipped[np.isfinite(clipped)].sum())
+        total = float(np.minimum(clipped[np.isfinite(clipped)], MOST_SUMMED).sum())
         with self._lock:
             self._counts += counts
             self._sum += total
