@@ -205,7 +205,7 @@ class Worker:
     def _repair(self, session: Session, held: WorkerState, generation: int) -> None:
         repairs = held.repairs()
         if repairs is not None:
-            held.state.committed(session.commit(repairs, generation).ends)
+            held.state.committed(repairs, session.commit(repairs, generation).ends)
             held.positions.update(repairs.positions)
             held.repair.clear()
 

@@ -115,7 +115,7 @@ class Stepping:
     def _keep(self, held: WorkerState, made: _Made, receipt: Receipt) -> None:
         """The step is committed: it counts from now on."""
         done = made.step
-        held.state.committed(receipt.ends)
+        held.state.committed(done.transaction, receipt.ends)
         held.positions.update(done.transaction.positions)
         for (topic, partition), end in receipt.ends.items():
             if topic == "updates":

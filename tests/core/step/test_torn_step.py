@@ -1,6 +1,9 @@
 """A partition step that is made again: some of its predictions are published already."""
 
 from mistakebound.core.ledger.entries import Published
+from mistakebound.core.messages.schema import read_recovery_point
+from mistakebound.core.step.merge import Merge
+from mistakebound.core.step.step import Step, step
 from tests.core.support.feeding import Feeder
 
 
@@ -36,3 +39,27 @@ def test_an_example_of_a_known_id_is_a_duplicate_though_its_prediction_is_publis
     assert fed.decided == [("duplicate", "a"), ("duplicate", "b")]
     assert [(entry.id, entry.source) for entry in f.ledger.waiting.values()] == [("a", 0)]
     assert [each.adopted for each in fed.outcomes] == [None]
+
+
+def test_what_is_published_is_read_again_until_the_step_that_counts_it_is_committed() -> None:
+    """The next step, made ahead, may have counted it already, and be taken back: a restart must find it all the same."""
+    f = Feeder()
+    torn(f, 3)
+    f.next["predictions", 0] = 1
+    records = [f.example("a", 1), f.example("b", 1), f.example("c", 1), f.example("d", 1)]
+    labels = [f.label("a", 2), f.label("b", 2)]
+    merge = Merge(range(1))
+    merge.add(records)
+    first, ahead = made(f, merge, 2), made(f, merge, 2)
+    f.commit(first)
+    f.state.rollback(ahead.partitions)
+    merge = Merge(range(1))
+    merge.add(labels)
+    point = read_recovery_point(made(f, merge, 2).transaction.positions[0])
+    assert (len(f.ledger.waiting), point.predictions) == (0, 0)
+
+
+def made(f: Feeder, merge: Merge, most: int) -> Step:
+    found = step(f.state, merge, f.everything, most)
+    assert found is not None
+    return found

@@ -140,7 +140,7 @@ class Feeder:
         for output in one.transaction.outputs:
             self.next[output.topic, output.partition] += 1
         ends = {(o.topic, o.partition): self.next[o.topic, o.partition] for o in one.transaction.outputs}
-        self.state.committed(ends)
+        self.state.committed(one.transaction, ends)
 
     def balance(self) -> None:
         """Every record consumed is in one outcome, or held: on each partition, for life and for the epoch."""

@@ -128,7 +128,7 @@ class Fleet:
         if result is None:
             return
         ends = self.log.commit(result.transaction, marker=self._chance(0.8))
-        worker.state.committed(ends)
+        worker.state.committed(result.transaction, ends)
         for (topic, p), end in ends.items():
             if topic == "updates":
                 worker.fold.next_offsets[p] = end

@@ -279,7 +279,7 @@ class History:
             mine, _ = self._buffered(self.worker.state, portion)
         ends = self._keep(result.transaction)
         for held in (self.shadow, self.worker):
-            held.state.committed(ends)
+            held.state.committed(result.transaction, ends)
             for (topic, p), end in ends.items():
                 if topic == "updates":
                     held.fold.next_offsets[p] = end

@@ -10,7 +10,7 @@ from mistakebound.core.ledger.ledger import Ledger
 from mistakebound.core.messages.costs import Costs, costs_of
 from mistakebound.core.messages.tenants import by_tenant
 from mistakebound.core.model.model import Model
-from mistakebound.core.records import Topic
+from mistakebound.core.records import Topic, Transaction
 from mistakebound.core.step.confusions import totals_of
 from mistakebound.core.step.facts import PartitionTotals
 from mistakebound.core.step.schemas import Schemas
@@ -41,12 +41,16 @@ class State:
         for partition in partitions:
             self.ledgers[partition].rollback()
 
-    def committed(self, ends: Mapping[tuple[Topic, int], int]) -> None:
-        """A step is committed; `ends`: next offset of each output written. The next step may already be under way."""
+    def committed(self, transaction: Transaction, ends: Mapping[tuple[Topic, int], int]) -> None:
+        """A step is committed; `ends`: next offset of each output written.
+
+        What is published of examples behind it must be read again as long as they are not counted. The next step may
+        already be under way, and have counted them, but it may be taken back: so it is the transaction that is asked.
+        """
         for (topic, partition), end in ends.items():
             if topic == "predictions":
                 ledger = self.ledgers[partition]
-                if ledger.examples_next >= ledger.published_end:
+                if transaction.positions[partition].examples >= ledger.published_end:
                     ledger.predictions_end = end
             elif topic == "outcomes":
                 self.ledgers[partition].outcomes_end = end

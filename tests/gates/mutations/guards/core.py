@@ -162,6 +162,13 @@ CORE: Sequence[Guard] = (
         "        torn = False",
         "worker/test_torn_steps.py::test_what_loses_nothing_is_healed",
     ),
+    Guard(
+        "a step made ahead counts as committed with the one before it",
+        "core/step/state.py",
+        "transaction.positions[partition].examples >= ledger.published_end",
+        "ledger.examples_next >= ledger.published_end",
+        "core/step/test_torn_step.py::test_what_is_published_is_read_again_until_the_step_that_counts_it_is_committed",
+    ),
     # What must fit into a topic.
     Guard(
         "headers are not counted",
