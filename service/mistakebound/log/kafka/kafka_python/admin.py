@@ -191,7 +191,7 @@ class Admin:
 
     def _ask(self, doing: str, call: Callable[[], Any], *rights: str) -> Any:
         # Unlike the others, this client gives up at once while it is not connected, or while it knows a leader
-        # by its number alone.
+        # by its number alone: it asks who leads each time, and where brokers are twice a minute, unless it is told to.
         end = time.monotonic() + CONNECT_S
         with self._watchdog.limit(CALL_S, doing), translated(doing, *rights):
             while True:
@@ -204,6 +204,8 @@ class Admin:
                 ) as error:
                     if time.monotonic() > end or refusal(error) is not None:
                         raise
+                    if isinstance(error, kafka_errors.UnknownBrokerIdError):
+                        self._client._manager.cluster.request_update()
                     time.sleep(0.1)
 
     def _topics(self, wanted: Sequence[Topic] = TOPICS) -> dict[Topic, Any]:

@@ -122,8 +122,8 @@ class Connection:
         everywhere: dict[str, Any] = {"bootstrap_servers": self.servers, "bootstrap_timeout_ms": 10_000}
         if self.tokens is not None:
             everywhere["sasl_oauth_token_provider"] = TokenProvider(self.tokens)
-        # By default a client that has met a dead broker often tries again only after half a minute.
-        waits = {"metadata_max_age_ms": 30_000, "reconnect_backoff_max_ms": 5_000}
+        # By default a client that has met a dead broker often tries again only after half a minute; Java's, after 1 s.
+        waits = {"metadata_max_age_ms": 30_000, "reconnect_backoff_max_ms": 1_000}
         return {**everywhere, **waits, **ours, **given}
 
     def _make(self, client: Client, ours: Mapping[str, Any]) -> Any:
