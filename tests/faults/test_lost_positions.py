@@ -22,7 +22,7 @@ from tests.faults.support.children import Children
 from tests.faults.support.deployment import Deployment, assigned
 from tests.faults.support.stream import SETTINGS
 from tests.log.support.place import KEEP
-from tests.worker.support.working import Recount, Run, example, settings_for, stream
+from tests.worker.support.working import Recount, Run, example, label, settings_for, stream
 
 pytestmark = pytest.mark.kafka
 EXAMPLES = 20
@@ -167,6 +167,18 @@ def test_data_that_was_read_before_retention_deleted_it_is_no_loss(place: Place)
 
     predicted = [record_id for record_id, _ in Recount(place.log, place.settings).predicted]
     assert len(set(predicted)) == len(predicted) == EXAMPLES + 3
+
+
+def test_predictions_that_retention_deleted_from_an_idle_partition_are_no_loss(place: Place) -> None:
+    """With them it deletes the last transaction's marker, so that the log begins above the recovery point."""
+    place.log.append([label(number, True, 2_000 + number) for number in range(EXAMPLES)])
+    Run(place.log, place.settings)
+    place.admin.delete_records({place.at("predictions"): place.log.high_watermark("predictions", 0)})
+    more(place)
+
+    state = Run(place.log, place.settings).held.state
+
+    assert state.ledgers[0].tallies.life.examples["consumed"] == EXAMPLES + 3
 
 
 # --- topics ---------------------------------------------------------------------------------------------------

@@ -271,6 +271,26 @@ def test_a_log_that_starts_above_a_needed_position_is_refused(file: Path, topic:
             Run(log, settings)
 
 
+@pytest.mark.parametrize("checkpoints", [False, True])
+@pytest.mark.parametrize("labelled", [(1, 2), (1,)])
+def test_predictions_of_examples_that_have_ended_may_be_deleted(
+    file: Path, folder: Path, labelled: tuple[int, ...], checkpoints: bool
+) -> None:
+    """Nothing there is needed, wherever the recovery point is: what waits is found, and the work goes on."""
+    settings = settings_on(file, checkpoint={"url": str(folder) if checkpoints else ""})
+    with opened(settings) as log:
+        log.append([example(1, {"a": 1}, 1_000), example(2, {"a": 1}, 1_000)])
+        log.append([label(number, True, 1_001) for number in labelled])
+        held = Run(log, settings).held.state
+        forget_in_file(file)(settings.topic_name("predictions"), 0, len(labelled))
+        again = Run(log, settings).held.state
+        assert ledger_of(again.ledgers[0]) == ledger_of(held.ledgers[0])
+        assert len(again.ledgers[0].waiting) == 2 - len(labelled)
+        log.append(stream(10, first=2_000))
+        assert Run(log, settings).held.state.ledgers[0].tallies.life.examples["consumed"] == 12
+        assert log.high_watermark("predictions", 0) == 12
+
+
 @pytest.mark.parametrize("topic", ["predictions", "outcomes"])
 def test_a_checkpoint_takes_the_place_of_what_retention_has_deleted(
     file: Path, folder: Path, topic: Topic

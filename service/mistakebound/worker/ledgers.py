@@ -1,5 +1,6 @@
 """A partition's ledger as its owner must hold it: rebuilt from the log, from a checkpoint on, or begun."""
 
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import structlog
@@ -11,7 +12,7 @@ from mistakebound.core.ledger.limits import limits_of
 from mistakebound.core.ledger.rebuild import rebuild
 from mistakebound.core.messages.schema import RecoveryPoint, read_recovery_point
 from mistakebound.core.model.fold import Fold
-from mistakebound.core.records import Position
+from mistakebound.core.records import Position, Record
 from mistakebound.log.newest import newest_record
 from mistakebound.log.oldest import from_oldest
 from mistakebound.log.protocol import Log, OffsetLost, Refused
@@ -97,15 +98,18 @@ def _rebuild_ledger(
         ledger = Ledger(settings.labels)
         ledger.predictions_end, ledger.outcomes_end = recovery_point.predictions, recovery_point.outcomes
     try:
+        predictions, deleted = _predictions(log, partition, recovery_point.predictions)
         rebuilt = rebuild(
             ledger,
             position,
             recovery_point,
             limits_of(fold.epochs.values()),
-            log.read("predictions", partition, recovery_point.predictions),
+            predictions,
             log.read("outcomes", partition, recovery_point.outcomes),
             0 if frozen is None else frozen.epoch,
         )
+        if deleted:
+            _must_be_all_that_waits(rebuilt, partition, recovery_point.predictions)
     except OffsetLost as error:
         raise OffsetLost(
             f"{error}. Partition {partition} still needs its records from there, and no checkpoint reaches beyond "
@@ -116,6 +120,28 @@ def _rebuild_ledger(
     if frozen is not None and rebuilt.outcomes_end == frozen.ledger.outcomes_end:
         _must_have_been_committed(log, partition, position)
     return rebuilt
+
+
+def _predictions(log: Log, partition: int, start: int) -> tuple[Iterator[Record], bool]:
+    """Those from `start` on, and whether retention has deleted some, so that they begin with the oldest that is left."""
+    if log.low_watermark("predictions", partition) > start:
+        return from_oldest(log, "predictions", partition), True
+    return log.read("predictions", partition, start), False
+
+
+def _must_be_all_that_waits(ledger: Ledger, partition: int, start: int) -> None:
+    """Predictions from `start` on were deleted: no matter where they were of examples that have ended.
+
+    So it is with a partition that was idle for longer than they are kept. The markers of transactions are deleted, too,
+    and so even where nothing lay there, the log begins above. Of the deleted ones none is missed.
+    """
+    waiting = ledger.tallies.life.waiting
+    if len(ledger.waiting) != waiting:
+        raise OffsetLost(
+            f"predictions-{partition} no longer holds offset {start}, and of {waiting} examples that wait only "
+            f"{len(ledger.waiting)} are left there"
+        )
+    ledger.missing = 0
 
 
 def _must_have_been_committed(log: Log, partition: int, position: Position) -> None:

@@ -103,6 +103,8 @@ def lacks_predictions(log: Log, partition: int, newest: WholeStep) -> bool:
     if found(newest_records(log, "predictions", partition, due)) >= due:
         return False
     point = read_recovery_point(newest.position)  # others may have been made again since
+    if log.low_watermark("predictions", partition) > point.predictions:
+        return False  # retention may have deleted these
     return found(log.read("predictions", partition, point.predictions)) < due
 
 

@@ -23,7 +23,7 @@ from mistakebound.worker import early_stop, logs, spans
 from mistakebound.worker.announcements import Announcements
 from mistakebound.worker.checkpoints.schedule import CheckpointSchedule
 from mistakebound.worker.epochs.epochs import epoch_without_waiting
-from mistakebound.worker.events import Event, Observe, StateDropped, after_commits, show_all
+from mistakebound.worker.events import Event, Observe, Revoked, StateDropped, after_commits, show_all
 from mistakebound.worker.first_rejections import FirstRejections
 from mistakebound.worker.health import HealthLimits, Heartbeat
 from mistakebound.worker.http.page import pages
@@ -132,8 +132,9 @@ def spare_the_collector() -> None:
 
 
 def _collect(event: Event) -> None:
-    """Clients that failed are cycles, which hold sockets; the collector by itself comes seldom."""
-    if isinstance(event, StateDropped):
+    """Clients that failed, and what they say of each rebalance, are cycles, which hold sockets and memory; the collector
+    by itself comes seldom."""
+    if isinstance(event, (StateDropped, Revoked)):
         gc.collect()
 
 

@@ -49,6 +49,11 @@ class Tally(Struct):
             raise ValueError(f"the counts lack {', '.join(sorted(missing))}")
 
     @property
+    def waiting(self) -> int:
+        """Examples that wait for their label."""
+        return 2 * self.examples["consumed"] - sum(self.examples.values())
+
+    @property
     def judged(self) -> int:
         """Predictions judged by their label, from memory or from the label record's own content."""
         return self.labels["applied"] + self.labels["applied_late"]

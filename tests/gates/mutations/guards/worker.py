@@ -378,4 +378,19 @@ WORKER: Sequence[Guard] = (
         "        if oldest >= position:",
         "worker/test_lost_input.py::test_nothing_is_called_lost_where_nothing_is",
     ),
+    # Predictions that retention deleted.
+    Guard(
+        "predictions of examples that have ended are asked for",
+        "worker/ledgers.py",
+        '    if log.low_watermark("predictions", partition) > start:',
+        "    if False:",
+        "worker/test_takeover.py::test_predictions_of_examples_that_have_ended_may_be_deleted",
+    ),
+    Guard(
+        "an example that waits is forgotten with its prediction",
+        "worker/ledgers.py",
+        "    if len(ledger.waiting) != waiting:",
+        "    if False:",
+        "worker/test_takeover.py::test_a_log_that_starts_above_a_needed_position_is_refused",
+    ),
 )
