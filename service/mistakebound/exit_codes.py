@@ -18,8 +18,8 @@ class ExitCode(IntEnum):
     BUG = 1, "a bug in mistakebound"
     USAGE = 2, "usage, configuration or an unreadable input file"
     CHECK_FAILED = 3, "a check or an expectation failed"
-    UNREACHABLE = 4, "log or checkpoints unreachable, or address busy"
+    UNREACHABLE = 4, "log, registry, checkpoint store or worker unreachable, or address busy"
     REFUSED = 5, "refused, to protect data"
     SLOT_TAKEN = 6, "another process took the slot"
-    GAVE_UP = 7, "gave up rebuilding"
+    GAVE_UP = 7, "gave up rebuilding or draining"
     INTERRUPTED = 130, "interrupted"  # as shells report a process ended by Ctrl-C

@@ -317,7 +317,7 @@ class LabelSettings(Section):
     negative: LabelValue = Field(False, description="the negative class")
     classes: tuple[LabelValue, ...] | Literal["open"] | None = Field(
         None,
-        description="more than two classes, in the order that breaks ties; or `open`: any text is a class",
+        description="two or more classes, in the order that breaks ties; or `open`: any text is a class",
     )
     max_classes: Annotated[int, Field(ge=1, le=1_000)] = Field(
         1_000, description="open classes: how many at most, per partition"

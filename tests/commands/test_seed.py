@@ -306,10 +306,10 @@ def test_rows_that_cannot_be_read_are_left_out_and_counted(settings: Settings) -
     with opened(settings):
         told = ok("seed", "odd.jsonl", "--max-invalid=2", *flags(settings), log=None).stdout
     first, *reasons = told.splitlines()
-    assert first == "1 seeds (by partition: 1) from 1 labelled examples; 2 could not be used"
+    assert first == "1 seed (by partition: 1) from 1 labelled example; 2 could not be used"
     assert [line.split(": ")[1] for line in reasons] == [
-        "1 examples, bad-features; the first, line 2",
-        "1 labels, unknown-label; the first, line 3",
+        "1 example, bad-features; the first, line 2",
+        "1 label, unknown-label; the first, line 3",
     ]
 
 

@@ -313,6 +313,32 @@ def test_only_inputs_can_be_sent() -> None:
     assert run("send", "updates", "-", stdin=EXAMPLES).exit_code == 2
 
 
+def test_one_message_is_one_record_in_one_partition() -> None:
+    """In words that fit the number."""
+    ok("topics", "create")
+    said = ok("send", "examples", "-", stdin=EXAMPLES.splitlines(keepends=True)[0]).stderr
+    assert said == "sending to examples, 1 partition: nothing to choose\nsent 1 record\n"
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("tail", "payments"),
+        ("send", "payments", "-"),
+        ("record", "-", "--topics", "labels,payments"),
+        ("topics", "schema", "payments"),
+    ],
+    ids=lambda words: words[0],
+)
+def test_a_topic_that_is_called_as_on_the_log_is_told_its_logical_name(words: tuple[str, ...]) -> None:
+    """Whoever has named a topic tends to write that name."""
+    ok("topics", "create", "--set", "topics.examples=payments")
+    named = run(*words, "--set", "topics.examples=payments")
+    assert named.exit_code == 2
+    assert "not 'payments': `payments` is `examples` here" in named.stderr
+    assert run(*words).stderr.endswith("not 'payments'\n")
+
+
 def test_a_missing_file_is_a_usage_error() -> None:
     """Named, without a traceback."""
     result = run("send", "examples", "missing.jsonl")

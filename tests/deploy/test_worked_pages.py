@@ -12,6 +12,7 @@ from tests.support.tries import long
 PAGES = (
     "evaluation.md",
     "costs.md",
+    "learners.md",
     *long("delay.md", "drift.md", "probabilities.md", "labels-on-request.md"),
 )
 

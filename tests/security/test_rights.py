@@ -210,7 +210,7 @@ def test_a_producer_needs_one_right(model: Model, topic: str) -> None:
         name = f"{model.prefix}{topic}"
         assert (sent.exit_code, sent.stderr) == (
             0,
-            f"sending to {name}, 1 partitions: one partition\nsent 1 records\n",
+            f"sending to {name}, 1 partition: nothing to choose\nsent 1 record\n",
         )
         other = "labels" if topic == "examples" else "examples"
         assert_denied(model, topic, other, line)

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from mistakebound.commands.errors import CommandError
+from mistakebound.commands.output import number_of
 from mistakebound.core.records import INPUTS, Outgoing, Record, Topic
 from mistakebound.exit_codes import ExitCode
 from mistakebound.log.partitioner import PARTITIONERS, Partitioner
@@ -42,7 +43,7 @@ class MessageDestination:
     @property
     def told(self) -> str:
         """For the user."""
-        return f"{self.partitions} partitions: {self.why}"
+        return f"{number_of(self.partitions, 'partition')}: {self.why}"
 
     def outgoing(self, topic: Topic, record_id: str, value: bytes) -> Outgoing | None:
         """The record; None where the rule or the form of key is not for this id."""
@@ -57,7 +58,7 @@ def for_messages(log: Log, settings: Settings, topic: Topic, asked: Partitioner 
     if asked is not None:
         return MessageDestination(Rule(asked), "text", count, f"by {asked}, as --partitioner says")
     if count == 1:
-        return MessageDestination(Rule("murmur2"), "text", 1, "one partition")
+        return MessageDestination(Rule("murmur2"), "text", 1, "nothing to choose")
     found = {each: _sampled(log, each) for each in INPUTS}
     placed = {
         each: placement(records, log.partition_count(each), settings.messages.id)
@@ -94,7 +95,7 @@ def _proven(name: str, seen: Placement) -> tuple[Rule, KeyForm]:
         raise _refused(f"records in {name} have no keys, and lie in no order of their ids", _KEYED_FILE)
     if seen.also and seen.rule != Rule("murmur2"):
         fitting = ", ".join(map(str, (seen.rule, *seen.also)))
-        raise _refused(f"the {seen.records} records in {name} are too few: {fitting} explain them all", "")
+        raise _refused(f"too few records in {name} ({seen.records}): {fitting} explain them all", "")
     if seen.keyed and seen.rule.hashed == "key" and seen.key_form is None:
         raise _refused(f"the keys in {name} are not their ids, so the key of an id is not known", _KEYED_FILE)
     return seen.rule, seen.key_form or "text"
@@ -114,7 +115,7 @@ class RecordingDestination:
     @property
     def told(self) -> str:
         """For the user."""
-        return f"{self.partitions} partitions: {self.why}"
+        return f"{number_of(self.partitions, 'partition')}: {self.why}"
 
     def outgoing(self, record: Record) -> Outgoing:
         """The record at its time, with its headers. One without an id is read by nobody, and may lie anywhere."""

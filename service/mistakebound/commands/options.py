@@ -32,12 +32,19 @@ DryRun = Annotated[bool, Option("--dry-run", "-n", help="Print the plan and do n
 WaitS = Annotated[float, Option("--wait", min=0, metavar="SECONDS", help="How long to wait for the group.")]
 
 
-def choose(name: str, value: str, choices: "tuple[Choice, ...]") -> Choice:
-    """The one of the choices, known only when the verb runs, that `value` spells. Raises CommandError."""
+def choose_topic(name: str, value: str, choices: "tuple[Choice, ...]", settings: "Settings") -> Choice:
+    """The logical name, one of the choices, that `value` spells. Raises CommandError.
+
+    Whoever gave a topic another name tends to write that one: the error then says which is meant.
+    """
+    from mistakebound.core.records import TOPICS
+
     for choice in choices:
         if value == choice:
             return choice
-    raise CommandError(f"{name} must be one of {', '.join(choices)}, not {value!r}")
+    called = {settings.topic_name(topic): topic for topic in TOPICS}
+    meant = f": `{value}` is `{called[value]}` here" if value in called else ""
+    raise CommandError(f"{name} must be one of {', '.join(choices)}, not {value!r}{meant}")
 
 
 def load(config: Path | None, sets: list[str] | None, log: str | None) -> "Loaded":

@@ -59,6 +59,11 @@ def print_form(value: Any) -> None:
     print_json(to_builtins(value))
 
 
+def number_of(count: int, noun: str) -> str:
+    """A number and what it counts: `1 record`, `2 records`. For nouns with the plural in -s."""
+    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
+
+
 def render_rate(rate: float | None) -> str:
     """Four decimals; a dash where nothing was counted."""
     return "-" if rate is None else f"{rate:.4f}"

@@ -10,14 +10,17 @@ from typer import Argument, Option
 
 from mistakebound.commands.errors import CommandError
 from mistakebound.commands.meter import Meter
-from mistakebound.commands.options import Config, LogUrl, Sets, choose, open_log, read_settings
-from mistakebound.commands.output import print_message
+from mistakebound.commands.options import Config, LogUrl, Sets, choose_topic, open_log, read_settings
+from mistakebound.commands.output import number_of, print_message
 
 
 def record(
     file: Annotated[str, Argument(metavar="FILE|-", help="Where to write; - is stdout.")],
     topics: Annotated[
-        list[str] | None, Option("--topics", metavar="NAMES", help="Logical names; default all topics.")
+        list[str] | None,
+        Option(
+            "--topics", metavar="NAMES", help="Logical names, such as examples,labels; default all topics."
+        ),
     ] = None,
     config: Config = None,
     sets: Sets = None,
@@ -32,9 +35,10 @@ def record(
     from mistakebound.core.records import TOPICS
     from mistakebound.core.replay.recording import encode, encode_header
 
-    named = {choose("--topics", name.strip(), TOPICS) for each in topics or () for name in each.split(",")}
-    wanted = [topic for topic in TOPICS if topics is None or topic in named]
     settings = read_settings(config, sets, log)
+    names = [name.strip() for each in topics or () for name in each.split(",")]
+    named = {choose_topic("--topics", name, TOPICS, settings) for name in names}
+    wanted = [topic for topic in TOPICS if topics is None or topic in named]
     count = 0
     with open_log(settings) as reached, _open_output(file) as out, ExitStack() as held:
         out.write(encode_header(reached.partitions))
@@ -49,7 +53,7 @@ def record(
         )
         for count, one in enumerate(records, 1):  # noqa: B007 - printed below
             out.write(encode(one))
-    print_message(f"{count} records of {', '.join(wanted)}")
+    print_message(f"{number_of(count, 'record')} of {', '.join(wanted)}")
 
 
 @contextmanager

@@ -3,7 +3,7 @@
 import json
 from collections.abc import Iterator, Mapping
 
-from mistakebound.commands.output import render_rate, render_table
+from mistakebound.commands.output import number_of, render_rate, render_table
 from mistakebound.core.messages.dead_letters import SHOWN_BY
 from mistakebound.core.messages.tenants import TenantCounts
 from mistakebound.core.reporting.measures import Confused, ConfusionReport
@@ -57,7 +57,7 @@ def _asked_rows(asked: AskedLabels) -> Iterator[tuple[str, str]]:
     wanted, others = asked.labelled + asked.missing, asked.unasked_labelled + asked.unasked_missing
     yield (
         "labels asked",
-        f"{wanted} of {wanted + others} examples (came {asked.labelled}, never came {asked.missing}; came unasked {asked.unasked_labelled})",
+        f"{wanted} of {number_of(wanted + others, 'example')} (came {asked.labelled}, never came {asked.missing}; came unasked {asked.unasked_labelled})",
     )
     rate = render_rate(asked.estimated_mistake_rate)
     all_came = "" if not asked.missing else ", too low: some never came"
@@ -94,14 +94,17 @@ def _render_confusion(found: ConfusionReport) -> Iterator[tuple[str, str]]:
             for one in of.largest[:MOST_CONFUSED]
         )
         left = len(of.largest) - MOST_CONFUSED
-        yield "taken for", ", ".join(pairs) + (f", and {_several(left, 'more pair')}" if left > 0 else "")
+        yield "taken for", ", ".join(pairs) + (f", and {number_of(left, 'more pair')}" if left > 0 else "")
     if found.mistakes_by_delay:
         yield (
             "delay",
-            f"{found.mistakes_at_label} mistakes as the model was at each label: waiting cost {found.mistakes_by_delay}",
+            f"{number_of(found.mistakes_at_label, 'mistake')} as the model was at each label: waiting cost {found.mistakes_by_delay}",
         )
     if found.unknown:
-        yield "unknown", f"the classes of {found.unknown} predictions that an earlier version judged"
+        yield (
+            "unknown",
+            f"the classes of {number_of(found.unknown, 'prediction')} that an earlier version judged",
+        )
 
 
 def _name(name: str | None) -> str:
@@ -116,7 +119,8 @@ def _render_tenant(one: TenantCounts) -> str:
     name = "all others" if one.tenant is None else json.dumps(one.tenant, ensure_ascii=False)
     counts = f"{one.mistakes} of {one.labelled} labelled, rate {render_rate(one.mistake_rate)}"
     more = "" if one.complete or one.tenant is None else "; more of it is among all others"
-    return f"{name}: {counts}; {one.examples} examples, {one.updates} updates{more}"
+    told = f"{number_of(one.examples, 'example')}, {number_of(one.updates, 'update')}"
+    return f"{name}: {counts}; {told}{more}"
 
 
 def _probability_rows(found: Probabilities) -> Iterator[tuple[str, str]]:
@@ -136,14 +140,15 @@ def _render_all_rejected(report: Report) -> list[str]:
     """Reason by reason; where only the worker knew the reasons, how many, and where they are kept."""
     if report.rejected:
         return [render_rejected(one) for one in report.rejected]
-    counts = {"examples": report.example_outcomes["invalid"], "labels": report.labels["invalid"]}
-    found = " and ".join(f"{count} {stream}" for stream, count in counts.items() if count)
+    counts = {"example": report.example_outcomes["invalid"], "label": report.labels["invalid"]}
+    found = " and ".join(number_of(count, noun) for noun, count in counts.items() if count)
     return [f"{found}; see {SHOWN_BY}"] if found else []
 
 
 def render_rejected(one: Rejected) -> str:
     """How many for which reason, where the first is, and what is wrong with it."""
-    return f"{one.count} {one.stream}, {one.reason}; the first{_render_place(one)}: {one.detail}"
+    count = number_of(one.count, one.stream.removesuffix("s"))
+    return f"{count}, {one.reason}; the first{_render_place(one)}: {one.detail}"
 
 
 def _render_place(one: Rejected) -> str:
@@ -166,12 +171,8 @@ def _render_changes(proved: ProvedChanges) -> str:
     told = [
         f"{one.update} of partition {one.partition}" if several else str(one.update) for one in proved.newest
     ]
-    again = f"; {_several(proved.restarts, 'restart')}" if proved.restarts else ""
+    again = f"; {number_of(proved.restarts, 'restart')}" if proved.restarts else ""
     return f"at least {proved.count} proved, with the margin declared, by update {', '.join(told)}{again}"
-
-
-def _several(count: int, what: str) -> str:
-    return f"{count} {what}" if count == 1 else f"{count} {what}s"
 
 
 def _render_counts(counts: Mapping[str, int]) -> str:

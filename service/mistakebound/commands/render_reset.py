@@ -3,7 +3,7 @@
 from msgspec import structs
 
 from mistakebound.commands.json_forms import PresentEpoch, ResetShown, Stays
-from mistakebound.commands.output import render_table
+from mistakebound.commands.output import number_of, render_table
 from mistakebound.commands.render_epochs import render_base, render_changes, render_counts, render_settings
 from mistakebound.core.reporting.report import Report
 from mistakebound.core.reporting.status import ChangedSetting
@@ -24,8 +24,9 @@ def render_reset(plan: ResetPlan, stays: Report) -> str:
         if any(counts):
             last = f"the last updates by partition: {render_counts(counts)}"
             rows.append(("counts no more", f"of epoch {epoch}, {last} (they stay in the log)"))
-    life = f"{stays.labelled} labelled, {stays.mistakes} mistakes, {stays.updates} updates"
-    held = f"{stays.waiting} waiting examples and {stays.parked} parked labels"
+    told = f"{number_of(stays.mistakes, 'mistake')}, {number_of(stays.updates, 'update')}"
+    life = f"{stays.labelled} labelled, {told}"
+    held = f"{number_of(stays.waiting, 'waiting example')} and {number_of(stays.parked, 'parked label')}"
     rows += [
         ("stays", f"counts for life ({life})"),
         ("", f"{held}; remembered ids; all offsets"),

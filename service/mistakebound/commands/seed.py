@@ -54,7 +54,7 @@ def seed(
     from mistakebound.commands.epoch_settings import settings_in_epoch
     from mistakebound.commands.errors import CommandError
     from mistakebound.commands.json_forms import Seeded
-    from mistakebound.commands.output import print_form, print_message
+    from mistakebound.commands.output import number_of, print_form, print_message
     from mistakebound.commands.recordings import RecordingFile
     from mistakebound.commands.render_report import render_rejected
     from mistakebound.commands.unusable import reasons_against
@@ -90,8 +90,8 @@ def seed(
         print_form(Seeded(plan.labelled, plan.unread, counts, epoch, executed, list(rejected)))
     else:
         print(
-            f"{sum(counts)} seeds (by partition: {', '.join(map(str, counts))}) from {plan.labelled} labelled examples; "
-            f"{plan.unread} could not be used"
+            f"{number_of(sum(counts), 'seed')} (by partition: {', '.join(map(str, counts))}) "
+            f"from {number_of(plan.labelled, 'labelled example')}; {plan.unread} could not be used"
         )
         for one in rejected:
             print(f"rejected: {render_rejected(one)}")

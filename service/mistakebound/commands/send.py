@@ -11,8 +11,8 @@ from typer import Argument, Option
 
 from mistakebound.commands.errors import CommandError
 from mistakebound.commands.meter import Meter
-from mistakebound.commands.options import Config, LogUrl, Sets, open_log, read_settings
-from mistakebound.commands.output import print_message
+from mistakebound.commands.options import Config, LogUrl, Sets, choose_topic, open_log, read_settings
+from mistakebound.commands.output import number_of, print_message
 
 if TYPE_CHECKING:
     from mistakebound.commands.destinations import MessageDestination, RecordingDestination
@@ -28,8 +28,12 @@ HEADERS_BYTES = 512
 
 def send(
     topic: Annotated[
-        Literal["examples", "labels", "inputs"],
-        Argument(metavar="TOPIC", help="examples or labels; `inputs` for both, from a recording."),
+        str,
+        Argument(
+            metavar="TOPIC",
+            help="examples or labels, whatever the log calls them; `inputs` for both, from a recording.",
+            autocompletion=lambda: ["examples", "labels", "inputs"],
+        ),
     ],
     file: Annotated[
         str, Argument(metavar="FILE|-", help="JSON Lines, a recording, or what kcat -J prints; - is stdin.")
@@ -71,12 +75,11 @@ def send(
         read_lines,
     )
     from mistakebound.commands.recordings import begun
-    from mistakebound.core.records import INPUTS
     from mistakebound.core.replay.kcat import is_kcat
     from mistakebound.log.protocol import LogError
 
-    topics = tuple(one for one in INPUTS if topic in (one, "inputs"))
     settings = read_settings(config, sets, log)
+    topics = _topics(topic, settings)
     if file == "-" and sys.stdin is None:
         raise CommandError("stdin is closed: name a file, or connect stdin")
     with (
@@ -117,7 +120,7 @@ def send(
         except LogError as error:
             print_message(_sent_before(error.acknowledged, numbered.line_of(error.acknowledged)))
             raise
-        print_message(f"sent {count} records")
+        print_message(f"sent {number_of(count, 'record')}")
     if numbered.wrong is not None:
         raise numbered.wrong
     if interruption.came:
@@ -126,10 +129,18 @@ def send(
         )
 
 
+def _topics(named: str, settings: "Settings") -> "tuple[Topic, ...]":
+    """One input, or both. Raises CommandError."""
+    from mistakebound.core.records import INPUTS
+
+    chosen = choose_topic("TOPIC", named, (*INPUTS, "inputs"), settings)
+    return tuple(one for one in INPUTS if chosen in (one, "inputs"))
+
+
 def _sent_before(count: int, line: int | None) -> str:
     """What is in the log for certain when it fails."""
     return (
-        f"sent {count} records; that of {_line(line)} failed, and of those after it the log may hold some. "
+        f"sent {number_of(count, 'record')}; that of {_line(line)} failed, and of those after it the log may hold some. "
         "Send the file again from there on: what is there already counts as a duplicate"
     )
 

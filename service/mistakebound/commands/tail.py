@@ -5,14 +5,16 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from typer import Argument, Option
 
-from mistakebound.commands.options import Config, LogUrl, Sets, choose, open_log, read_settings
+from mistakebound.commands.options import Config, LogUrl, Sets, choose_topic, open_log, read_settings
 
 if TYPE_CHECKING:
     from mistakebound.core.records import Record
 
 
 def tail(
-    topic: Annotated[str, Argument(metavar="TOPIC", help="Logical name, such as predictions.")],
+    topic: Annotated[
+        str, Argument(metavar="TOPIC", help="Logical name, such as predictions, whatever the log calls it.")
+    ],
     *,
     start: Annotated[Literal["beginning", "end"], Option("--from", help="Where to begin.")] = "end",
     count: Annotated[
@@ -31,8 +33,8 @@ def tail(
     """
     from mistakebound.core.records import TOPICS
 
-    chosen = choose("TOPIC", topic, TOPICS)
     settings = read_settings(config, sets, log)
+    chosen = choose_topic("TOPIC", topic, TOPICS, settings)
     out = sys.stdout.buffer
     left = count
     with open_log(settings) as reached:

@@ -33,6 +33,7 @@ def reasons_against(
 
     A live stream has dead letters, and its recording repeats them; whoever made a file of rows meant each of them.
     """
+    from mistakebound.commands.output import number_of
     from mistakebound.commands.render_report import render_rejected
 
     count = sum(one.count for one in rejected)
@@ -43,6 +44,8 @@ def reasons_against(
         why = "" if examples else ": there is no example"
         yield nothing + why
     else:
-        yield f"{count} records were rejected; correct them, or allow as many with --max-invalid {count}"
+        were, them = ("was", "it") if count == 1 else ("were", "them")
+        rejections = f"{number_of(count, 'record')} {were} rejected"
+        yield f"{rejections}; correct {them}, or allow as many with --max-invalid {count}"
     if rejected:
         yield f"most often: {render_rejected(max(rejected, key=lambda one: one.count))}"

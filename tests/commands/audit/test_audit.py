@@ -270,7 +270,7 @@ def test_an_altered_log_and_its_recording_are_told(what: str) -> None:
     for result in (run("audit", *FLAGS, log=URL), run("audit", "--recording", "day.jsonl", log=None)):
         assert result.exit_code == 3, result.output
         assert any(line.startswith(f"{check}: ") for line in result.stdout.splitlines()), result.stdout
-        assert " differences" in result.stderr
+        assert " difference" in result.stderr
 
 
 def test_a_doubled_prediction_is_told() -> None:

@@ -195,6 +195,20 @@ def test_another_place_must_be_confirmed(key: str, more: list[str]) -> None:
     assert not Path("log.db").exists()
 
 
+def test_a_demo_that_has_sent_all_says_how_to_begin_afresh() -> None:
+    """A second one in the same folder would else be silent, and print the same numbers at once."""
+    first = ok("demo", "--once", *HERE, log=None)
+    again = ok("demo", "--once", *HERE, log=None)
+
+    assert "in the log already" not in first.stderr
+    assert "all 1,250 pages are in the log already, and none is sent again\n" in again.stderr
+    assert "delete mistakebound-demo.db and what begins with mistakebound-demo.db- beside it" in again.stderr
+    assert Path("mistakebound-demo.db").exists()
+    assert Path("mistakebound-demo.db-checkpoints").is_dir()
+    assert "(mistakebound-demo.db-checkpoints too)" in again.stderr
+    assert again.stdout == first.stdout
+
+
 def test_a_confirmed_prefix_is_taken() -> None:
     """The topics are there, with the demo's pages in them."""
     ok("demo", "--once", "--yes", "--set", "log.prefix=show.", *HERE)

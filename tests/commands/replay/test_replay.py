@@ -102,7 +102,7 @@ def test_any_feature_name_can_be_printed_and_read_again() -> None:
     Path("scale.toml").write_text(told.stdout)
 
     assert load(Path("scale.toml"), [], None, {}).settings.features.scale == {name: (1.5, 0.5)}
-    assert "left out: 1 examples, bad-features; the first, line 3: " in told.stderr
+    assert "left out: 1 example, bad-features; the first, line 3: " in told.stderr
 
 
 def test_a_recording_can_be_fitted_too() -> None:

@@ -119,7 +119,7 @@ def test_each_reason_is_told_with_its_count_and_its_first_line() -> None:
     report = json.loads(Path("report.json").read_text())
 
     assert told.exit_code == 3
-    assert "rejected         1 examples, bad-features; the first, line 2: " in told.stdout
+    assert "rejected         1 example, bad-features; the first, line 2: " in told.stdout
     assert 'rejected         2 labels, unknown-label; the first, line 4: label is "no"' in told.stdout
     assert [(one["reason"], one["count"], one["first"]["line"]) for one in report["rejected"]] == [
         ("bad-features", 1, 2),
@@ -133,7 +133,7 @@ def test_a_line_is_the_files_whatever_the_order_and_the_partitions() -> None:
     options = ("--shuffle", "--epochs=3", "--add-a-feature", "--delay=4", "--set=log.partitions=3")
     told = replayed(table(labels), *options)
 
-    assert "rejected         1 labels, unknown-label; the first, line 25: " in told.stdout
+    assert "rejected         1 label, unknown-label; the first, line 25: " in told.stdout
 
 
 def test_rows_without_a_label_change_no_rate() -> None:
@@ -160,7 +160,7 @@ def test_private_features_do_not_hide_what_cannot_be_read() -> None:
     told = replayed("\n".join(lines), "--add-a-feature", name="rows.jsonl")
 
     assert told.exit_code == 3
-    assert "rejected         1 examples, number-out-of-range; the first, line 1: " in told.stdout
+    assert "rejected         1 example, number-out-of-range; the first, line 1: " in told.stdout
 
 
 def test_rows_that_share_an_id_are_not_dropped_without_a_word() -> None:
@@ -168,7 +168,7 @@ def test_rows_that_share_an_id_are_not_dropped_without_a_word() -> None:
     told = replayed("id,x,label\n7,1,true\n8,1,true\n7,0,false\n")
 
     assert told.exit_code == 3
-    assert "1 examples, duplicate-id; the first, line 4: the id '7' came before" in told.stdout
+    assert "1 example, duplicate-id; the first, line 4: the id '7' came before" in told.stdout
 
 
 @pytest.mark.parametrize(("most", "code"), [("4", 3), ("5", 0), ("6", 0)])
@@ -199,7 +199,11 @@ def test_no_limit_makes_a_result_of_nothing() -> None:
     [
         (["3"] * 4, ("--max-invalid=9",), "no example could be read, so nothing was fitted"),
         ([], (), "no example could be read, so nothing was fitted: there is no example"),
-        (['{"a": 1}', '{"a": 2}', "3"], (), "1 records were rejected"),
+        (
+            ['{"a": 1}', '{"a": 2}', "3"],
+            (),
+            "1 record was rejected; correct it, or allow as many with --max-invalid 1",
+        ),
     ],
 )
 def test_no_scale_is_fitted_on_what_cannot_be_read(

@@ -8,7 +8,7 @@ from typer import Argument, Option
 from mistakebound.commands.errors import CommandError
 from mistakebound.commands.meter import Meter
 from mistakebound.commands.options import Config, Json, LogUrl, Sets, load, open_log
-from mistakebound.commands.output import print_form, render_table
+from mistakebound.commands.output import number_of, print_form, render_table
 from mistakebound.exit_codes import ExitCode
 
 if TYPE_CHECKING:
@@ -65,7 +65,7 @@ def audit(
         examine(source, settings.messages, loads, findings, observe)
     _print(findings, json=json)
     if findings.differences:
-        raise CommandError(f"{findings.differences} differences", ExitCode.CHECK_FAILED)
+        raise CommandError(number_of(findings.differences, "difference"), ExitCode.CHECK_FAILED)
 
 
 def _progress(source: "LogSource | RecordingSource", partition: int, offset: int) -> str:

@@ -2,7 +2,7 @@
 
 from datetime import UTC, datetime
 
-from mistakebound.commands.output import render_rate, render_table
+from mistakebound.commands.output import number_of, render_rate, render_table
 from mistakebound.config.keys import render_toml
 from mistakebound.core.comparison.comparison import Comparison, Evidence, Side
 from mistakebound.core.comparison.evidence import ENOUGH
@@ -13,7 +13,7 @@ def render_comparison(found: Comparison) -> str:
     """Counts and evidence; on what they differ; which ids; what to type."""
     proof, since = found.evidence, found.since
     rows = [
-        ("pairs", f"{found.pairs} labelled ids that both predicted"),
+        ("pairs", f"{number_of(found.pairs, 'labelled id')} that both predicted"),
         ("first", _side(found.first)),
         ("second", _side(found.second)),
         ("both right", f"{found.both_right}; both wrong {found.both_wrong}"),
@@ -59,7 +59,7 @@ def _side(side: Side) -> str:
     again = f", {side.again} of ids that came again left out" if side.again else ""
     rate = render_rate(side.mistake_rate)
     cost = "" if side.cost is None else f", cost {side.cost:g}"
-    return f"{name}: {side.mistakes} mistakes, rate {rate}{cost}; {side.alone} ids that only it judged{again}"
+    return f"{name}: {number_of(side.mistakes, 'mistake')}, rate {rate}{cost}; {number_of(side.alone, 'id')} that only it judged{again}"
 
 
 def _evidence(one: Evidence) -> str:
@@ -70,7 +70,7 @@ def _verdict(found: Comparison) -> str:
     if found.better is None:
         return "neither: both made the same number of mistakes"
     name = (found.first if found.better == "first" else found.second).name
-    by = f"the {found.better} ({name!r}) by {found.fewer_mistakes} mistakes"
+    by = f"the {found.better} ({name!r}) by {number_of(found.fewer_mistakes, 'mistake')}"
     return f"{by}, and not by chance" if found.since is not None else f"{by}; that may still be chance"
 
 

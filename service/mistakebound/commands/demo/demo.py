@@ -9,7 +9,7 @@ from typer import Option
 
 from mistakebound.commands.errors import CommandError, code_of
 from mistakebound.commands.options import Config, Json, LogUrl, Sets, open_log, print_cautions
-from mistakebound.commands.output import print_message
+from mistakebound.commands.output import number_of, print_message
 
 if TYPE_CHECKING:
     from mistakebound.commands.demo.own_settings import Own
@@ -88,7 +88,7 @@ def demo(
 
 def _work(own: "Own", pace: float, *, once: bool, flip_labels: bool) -> "Report":
     """Send the pages and run a worker, until a signal or, `once`, until all is worked off."""
-    from mistakebound.commands.demo.pages import must_be_the_demos, send_unsent
+    from mistakebound.commands.demo.pages import must_be_the_demos, read_pages, send_unsent, unsent
     from mistakebound.commands.progress import Progress
     from mistakebound.commands.topics.rules import default_partitions, wanted_config
     from mistakebound.config.checks import require_learner
@@ -108,7 +108,10 @@ def _work(own: "Own", pace: float, *, once: bool, flip_labels: bool) -> "Report"
         reached.create_topics(partitions, wanted_config(settings))
         require_learner(settings, reached.partitions)
         must_be_the_demos(reached, settings)
-        print_message(f"log {settings.log.url}, {reached.partitions} partitions")
+        print_message(f"log {settings.log.url}, {number_of(reached.partitions, 'partition')}")
+        if not unsent(reached, settings):
+            print_message(f"all {len(read_pages()):,} pages are in the log already, and none is sent again")
+            print_message(f"to begin the demo afresh, {_afresh(settings)}")
 
         def produce() -> None:
             try:
@@ -131,7 +134,9 @@ def _work(own: "Own", pace: float, *, once: bool, flip_labels: bool) -> "Report"
                 stepped=lambda held: progress.observe(held.state.ledgers.values()),
             )
         except (BadLog, Refused) as error:
-            raise CommandError(f"{error}\n{_afresh(settings)}", code_of(error)) from None
+            raise CommandError(
+                f"{error}\nOr begin the demo afresh: {_afresh(settings)}.", code_of(error)
+            ) from None
         producer.join(timeout=5)
         if failures:
             raise failures[0]
@@ -146,10 +151,8 @@ def _afresh(settings: "Settings") -> str:
     url = settings.log.url or ""
     if url.startswith("sqlite:"):
         file, folder = url.removeprefix("sqlite:"), settings.checkpoint.url
-        return (
-            f"Or begin the demo afresh: delete {file} and what begins with {file}- beside it ({folder} too)."
-        )
-    return "Or begin the demo afresh: give it another prefix, --set log.prefix=NAME. --yes"
+        return f"delete {file} and what begins with {file}- beside it ({folder} too)"
+    return "give it another prefix: --set log.prefix=NAME. --yes"
 
 
 def _only_produce(

@@ -1,6 +1,6 @@
 """How the passes over labelled data ended, and other rules beside the learner, for people."""
 
-from mistakebound.commands.output import render_rate, render_table
+from mistakebound.commands.output import number_of, render_rate, render_table
 from mistakebound.commands.render_report import render_report
 from mistakebound.core.replay.comparators import Comparison
 from mistakebound.core.replay.comparators.losses import Losses
@@ -40,7 +40,9 @@ def render_comparison(found: Comparison, learner: str) -> str:
             if best.margin is not None
             else "not separable: the best separator is the one of the least hinge loss"
         )
-        lines.append(f"regret {found.regret.mistakes} mistakes, {found.regret.hinge:g} hinge loss")
+        lines.append(
+            f"regret {number_of(found.regret.mistakes, 'mistake')}, {found.regret.hinge:g} hinge loss"
+        )
     return "\n".join(lines)
 
 

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from mistakebound.commands.data_files import Data
 from mistakebound.commands.errors import CommandError
-from mistakebound.commands.output import print_message
+from mistakebound.commands.output import number_of, print_message
 from mistakebound.commands.recordings import RecordingFile
 from mistakebound.commands.registry import schemas_named_by
 from mistakebound.commands.replay.judged_file import JudgedFile
@@ -90,7 +90,9 @@ def replay_file(
         )
         state = carry_out(recorded, plan, progress, see, schemas)
         if plan.afresh is None and recorded.left:
-            print_message(f"{recorded.left} examples and labels that the worker had not come to are left out")
+            print_message(
+                f"left out: {number_of(recorded.left, 'input record')} that the worker had not come to"
+            )
         report = report_as(plan, report_of(state, rejections.found()))
     else:
         if afresh:

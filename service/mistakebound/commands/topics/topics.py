@@ -6,8 +6,17 @@ from typer import Argument, Option
 
 from mistakebound.commands.app import group
 from mistakebound.commands.errors import CommandError
-from mistakebound.commands.options import Config, DryRun, Json, LogUrl, Sets, choose, open_log, read_settings
-from mistakebound.commands.output import print_json, print_message, render_table
+from mistakebound.commands.options import (
+    Config,
+    DryRun,
+    Json,
+    LogUrl,
+    Sets,
+    choose_topic,
+    open_log,
+    read_settings,
+)
+from mistakebound.commands.output import number_of, print_json, print_message, render_table
 from mistakebound.exit_codes import ExitCode
 
 if TYPE_CHECKING:
@@ -54,7 +63,7 @@ def create(
             print_message("nothing was created: --dry-run")
             return
         created = reached.create_topics(count, wanted) if None in described.values() else []
-    print_message(f"created {len(created)} topics" if created else "all topics exist already")
+    print_message(f"created {number_of(len(created), 'topic')}" if created else "all topics exist already")
 
 
 @topics.command()
@@ -78,7 +87,9 @@ def check(config: Config = None, sets: Sets = None, log: LogUrl = None, json: Js
 
 @topics.command()
 def schema(
-    topic: Annotated[str | None, Argument(metavar="TOPIC", help="Logical name; default all.")] = None,
+    topic: Annotated[
+        str | None, Argument(metavar="TOPIC", help="Logical name, such as predictions; default all.")
+    ] = None,
     asyncapi: Annotated[
         bool, Option("--asyncapi", help="An AsyncAPI 3 document of all topics, as these settings name them.")
     ] = False,
@@ -96,7 +107,9 @@ def schema(
         print_json(document(read_settings(config, sets, log)))
         return
     known: dict[str, Any] = dict(schemas().items())
-    print_json(known if topic is None else known[choose("TOPIC", topic, tuple(known))])
+    if topic is not None and topic not in known:  # the settings are read for the sake of the error alone
+        choose_topic("TOPIC", topic, tuple(known), read_settings(config, sets, log))
+    print_json(known if topic is None else known[topic])
 
 
 def _choose_partitions(

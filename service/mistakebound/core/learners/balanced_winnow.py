@@ -29,7 +29,7 @@ KIND = Kind(
     name="balanced-winnow",
     order=120,
     make=balanced_winnow,
-    source="Littlestone 1988; Zhang 2000; CSE 446",
+    source="Littlestone 1988; Zhang 2000",
     bound="the same on [x; -x]",
     parameters=("eta", "initial_weight", "tie", "gamma", "window"),
     claim=lambda run: claim(run, copies=2),
