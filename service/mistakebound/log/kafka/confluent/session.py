@@ -43,7 +43,7 @@ class ConfluentSession:
         self._partitions = partitions
         self._writer = writer
         self._again = SecondReading(cluster)
-        self._joining = True
+        self._joining, self._closing = True, False
         self._generation = self._count = 0
         self._member: Any = None
         self._assigned: frozenset[BrokerPartition] = frozenset()
@@ -64,7 +64,12 @@ class ConfluentSession:
             self._inputs, on_assign=self._on_assign, on_revoke=self._on_revoke, on_lost=self._on_revoke
         )
 
+    # While it closes, the client assigns and unassigns by itself. What a callback called of it then would fail, and Python
+    # makes a SystemError of an error that comes out of compiled callbacks.
+
     def _on_assign(self, consumer: Consumer, assigned: list[PartitionOffset]) -> None:
+        if self._closing:
+            return
         consumer.assign([])
         self._assigned = frozenset((each.topic, each.partition) for each in assigned)
         # The generation's own, kept: read later, it might be a fresher one, or that of no member at all,
@@ -74,6 +79,8 @@ class ConfluentSession:
         self._count += 1
 
     def _on_revoke(self, consumer: Consumer, _: list[PartitionOffset]) -> None:
+        if self._closing:
+            return
         consumer.unassign()
         self._joining = True
 
@@ -143,6 +150,7 @@ class ConfluentSession:
         with self._watchdog.limit(timeout_s + STUCK_S, "leave the group"):
             self._writer.drop()
             member = self._consumer.memberid() if self._joining else None
+            self._closing = True
             self._consumer.close()
             self._again.close()
             self._joining = False
