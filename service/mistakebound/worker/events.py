@@ -94,7 +94,7 @@ class LabelsMisplaced(NamedTuple):
 
 
 class RegistryAnswers(NamedTuple):
-    """Whether the schema registry does; while it does not, no step is made that needs it."""
+    """Whether the schema registry does, and has answered all; while it has not, no step is made that needs it."""
 
     answers: bool
 

@@ -2,8 +2,8 @@
 
 - Not live: the loop has been silent for longer than the group allows, or records wait in a partition on which
   no step was completed for `stalled_after_s`. A restart may help.
-- Live, not ready: starting, restoring, draining, the broker or the schema registry is away, or labels lie where their examples are not. A
-  restart would not help.
+- Live, not ready: starting, restoring, draining, the broker is away, the schema registry is, or is still asked, or labels lie where
+  their examples are not. A restart would not help.
 - Ready: everything else; an idle worker too.
 """
 
@@ -101,7 +101,7 @@ def judge(vitals: Vitals, now_s: float, limits: HealthLimits) -> Health:
     elif not vitals.reachable:
         reason = "the log does not answer; the worker goes on when it does"
     elif not vitals.registry_answers:
-        reason = "the schema registry does not answer; the worker goes on when it does"
+        reason = "the schema registry owes answers; the worker goes on when they are there"
     elif vitals.phase != "running":
         reason = f"the worker is {vitals.phase}"
     elif stalled is not None:

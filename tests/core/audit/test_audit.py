@@ -26,6 +26,7 @@ from mistakebound.core.learners.kind import Averaging
 from mistakebound.core.messages.schema import encode
 from mistakebound.core.model.model import first_epoch
 from mistakebound.core.records import Position, Record
+from mistakebound.core.step.sizes import SizeLimits
 from mistakebound.settings import OF_EPOCH
 from tests.core.support.audited import Lists, of_history
 from tests.core.support.every_kind import CASES, EVERY_CASE, Case
@@ -635,6 +636,20 @@ def test_a_position_that_somebody_moved_is_found(moved_to: Callable[[Position], 
     found = made.log.audit()
     assert dict(found.differing) == {"group positions": 1}
     assert found.first[0].place.startswith("outcomes-1 offset ")
+
+
+@pytest.mark.parametrize("largest", [0, 420, 600])
+def test_dead_letters_of_a_topic_that_takes_little_are_no_difference(largest: int) -> None:
+    """Cut, whole without the detail, or whole."""
+
+    def take_little(feeder: Feeder) -> None:
+        feeder.state.limits = SizeLimits(dead_letters=largest)
+
+    made = Made(sabotage=take_little)
+    letters = [dict(each.headers) for p in range(PARTITIONS) for each in made.log.records["dead-letters", p]]
+    assert {"mistakebound.headers-dropped" in told for told in letters} == {largest == 0}
+    assert {told["mistakebound.detail"] == b"" for told in letters} == {largest < 600}
+    assert made.log.audit().first == []
 
 
 def test_what_an_earlier_version_wrote_is_no_difference(made: Made) -> None:

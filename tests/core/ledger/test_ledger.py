@@ -2,6 +2,8 @@
 
 from typing import Any
 
+import pytest
+
 from mistakebound.core.messages.schema import Decision
 from tests.core.support.feeding import Feeder
 
@@ -228,6 +230,18 @@ def test_without_a_longest_delay_nothing_expires() -> None:
     """As in a replay of labelled rows."""
     f = Feeder()
     assert f.feed(f.example("a", 0), f.label("a", 10 * 365 * 24 * HOUR)).decided == [("applied", "a")]
+
+
+@pytest.mark.parametrize("at", [2**53, 2**61 + 300, 2**62 - 1, 2**63 - 12_000])
+def test_one_millisecond_decides_at_any_time_that_a_record_can_have(at: int) -> None:
+    """Producers may write any 64 bits: an age is exact where floats have no odd numbers any more."""
+    f = Feeder(labels={"max_delay": 1, "parking": 10})
+    assert f.feed(f.example("a", at), f.label("p", at), f.example("b", at + 1000)).decided == [
+        ("parked", "p")
+    ]
+    assert f.feed(f.example("c", at + 1001)).decided == [("expired", "a")]
+    assert f.feed(f.example("d", at + 10_000)).decided == [("expired", "b"), ("expired", "c")]
+    assert f.feed(f.example("e", at + 10_001)).decided == [("unmatched", "p")]
 
 
 # --- the order of the rules ---------------------------------------------------------------------------

@@ -1,7 +1,7 @@
 """Features: every form that users write, in order, or a reason why not."""
 
 import json
-from math import sqrt
+from math import fsum, sqrt
 from typing import Any
 
 import pytest
@@ -96,6 +96,43 @@ def test_unit_vectors_have_length_one_and_their_direction(values: list[float], b
     assert sqrt(sum(x * x for _, x in got)) == pytest.approx(1.0)
     length = sqrt(sum(x * x for x in values) + bias)
     assert [x for _, x in got][: len(values)] == pytest.approx([x / length for x in values])
+
+
+@pytest.mark.parametrize(
+    ("tiny", "unit"),
+    [
+        ({"a": 1e-170}, [1.0]),
+        ({"a": -2.7e-162}, [-1.0]),
+        ({"a": 5e-324}, [1.0]),
+        ({"a": 3e-165, "b": -4e-165}, [0.6, -0.8]),
+        ({"a": 1e-320, "b": 0}, [1.0, 0.0]),
+    ],
+)
+def test_values_whose_squares_vanish_have_a_direction_too(tiny: Any, unit: list[float]) -> None:
+    """Down to the smallest number there is."""
+    assert [x for _, x in of(tiny, normalize="unit")] == pytest.approx(unit, rel=1e-15)
+
+
+@given(st.lists(finite | st.floats(-1, 1), max_size=8), st.integers(-323, 0), st.booleans())
+def test_whatever_is_accepted_has_length_one(values: list[float], exponent: int, bias: bool) -> None:
+    """Only zeros alone are refused."""
+    scaled = [x * 10.0**exponent for x in values]
+    try:
+        got = of(scaled, bias=bias, normalize="unit")
+    except BadRecord as fault:
+        assert fault.reason == "zero-vector"
+        assert not any(scaled)
+    else:
+        assert sqrt(fsum(x * x for _, x in got)) == pytest.approx(1.0, abs=1e-9)
+
+
+@given(st.lists(st.floats(1e-100, 1e100), min_size=1, max_size=8))
+def test_all_other_values_are_divided_by_their_length(values: list[float]) -> None:
+    """To the bit, as the logs of earlier versions have it."""
+    square = 0.0
+    for x in values:
+        square += x * x
+    assert [x for _, x in of(values, normalize="unit")] == [x / sqrt(square) for x in values]
 
 
 @pytest.mark.parametrize("zero", [b"{}", b"[]", b'{"a": 0, "b": -0.0}', b"[0, 0]"])

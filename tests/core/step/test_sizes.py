@@ -203,6 +203,47 @@ def test_a_dead_letter_fits_and_is_whole_or_marked(
         assert (dead.key, dead.value, dead.headers[7:]) == (key, value, headers)
 
 
+@given(
+    st.none() | st.binary(max_size=3000),
+    st.none() | st.binary(max_size=3000),
+    headers,
+    st.text(st.characters(codec="utf-8"), max_size=900),
+    st.integers(0, 1500),
+)
+def test_a_dead_letter_fits_wherever_its_fixed_parts_do(
+    key: bytes | None, value: bytes | None, headers: Headers, detail: str, largest: int
+) -> None:
+    """Reason and source, lengths and digests of what was cut; never a detail or content in their place."""
+    record = Record("examples", 0, 1, 2, key, value, headers)
+    dead = dead_letter(record, BadRecord("not-json", detail), largest)
+    fixed = dead_letter(record, BadRecord("not-json", ""), 0)
+    assert (fixed.key or b"", fixed.value or b"") == (b"", b"")
+    assert size(dead) <= max(largest, size(fixed))
+    assert {name for name, _ in dead.headers} >= {name for name, _ in fixed.headers[:7]}
+
+
+@pytest.mark.parametrize(("largest", "takes"), [(1200, 1200), (900, 900), (700, 700), (488, 602)])
+def test_the_detail_of_a_dead_letter_goes_before_what_names_its_record(largest: int, takes: int) -> None:
+    """Of a topic that takes little; the digest is of the detail that is there, as an audit holds it."""
+    record = Record("examples", 0, 1, 1, b"k" * 5000, b"v" * 5000)
+    dead = dead_letter(record, BadRecord("not-json", "d" * 600), largest)
+    told = dict(dead.headers)
+    assert size(dead) == takes
+    assert told["mistakebound.reason"] == b"not-json"
+    assert told["mistakebound.detail"] == (b"d" * 500 if largest == 1200 else b"")
+    assert told["mistakebound.detail-sha256"] == sha256(told["mistakebound.detail"]).hexdigest().encode()
+    assert told["mistakebound.value-length"] == b"5000"
+
+
+def test_a_small_record_is_kept_whole_without_its_detail_where_the_marks_of_a_cut_take_more() -> None:
+    """So it can be corrected and sent again."""
+    record = Record("examples", 0, 1, 1, b"k", b"{")
+    dead = dead_letter(record, BadRecord("not-json", "d" * 600), 488)
+    assert (dead.key, dead.value) == (b"k", b"{")
+    assert dict(dead.headers)["mistakebound.detail"] == b""
+    assert size(dead) <= 488
+
+
 # --- outcomes -------------------------------------------------------------------------------------------
 
 

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
+from structlog.testing import capture_logs
 
 from mistakebound.core.messages.formats.schema_text import SchemaText
 from mistakebound.core.records import Record
@@ -53,9 +54,16 @@ class Answers:
         return answer
 
 
+class Stopped(Hurried):
+    """A clock that moves only where somebody sleeps: a busy machine changes nothing."""
+
+    def monotonic(self) -> float:
+        return 1_000.0 + self._skipped_s
+
+
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> Hurried:
-    found = Hurried()
+    found = Stopped()
     monkeypatch.setattr(prefetch, "time", found)
     return found
 
@@ -123,6 +131,96 @@ def test_a_refusal_ends_a_worker_that_never_had_an_answer_and_no_other(clock: Hu
     assert other.complete()
 
 
+class Slow(Answers):
+    """One that takes its time for each answer."""
+
+    def __init__(self, clock: Hurried, takes_s: float, *answers: SchemaText | Exception | None) -> None:
+        super().__init__(*answers)
+        self._clock, self._takes_s = clock, takes_s
+
+    def __call__(self, schema_id: str) -> SchemaText | None:
+        self._clock.sleep(self._takes_s)
+        return super().__call__(schema_id)
+
+
+def test_it_is_asked_for_a_second_at_a_time_and_goes_on_where_it_stopped(clock: Hurried) -> None:
+    """The group is polled in between; what arrives then is asked for, too, and nothing twice."""
+    answers = Slow(clock, 0.25, None)
+    one = Prefetch(Schemas(), answers, ["examples"], 0.0)
+    one.note(map(framed, range(10)))
+    assert not one.complete()
+    assert answers.asked == ["0", "1", "2", "3"]
+    assert one.away
+    one.note([framed(10)])
+    assert not one.complete()
+    assert one.complete()
+    assert answers.asked == [str(number) for number in range(11)]
+    assert not one.away
+
+
+def test_answers_that_take_longer_than_a_second_come_one_at_a_time(clock: Hurried) -> None:
+    """Every call brings one, however slow."""
+    answers = Slow(clock, 4.0, TEXT)
+    one = Prefetch(Schemas(), answers, ["examples"], 60.0)
+    one.note(map(framed, range(3)))
+    assert [one.complete() for _ in range(3)] == [False, False, True]
+    assert answers.asked == ["0", "1", "2"]
+
+
+def test_a_slow_registry_that_answers_is_never_given_up(clock: Hurried) -> None:
+    """The time that it may be away begins anew with each second of answers."""
+    answers = Slow(clock, 400.0, RegistryAway("429"), None, RegistryAway("429"), None)
+    one = Prefetch(Schemas(), answers, ["examples"], 60.0)
+    one.note(map(framed, range(3)))
+    assert [one.complete() for _ in range(5)] == [False] * 4 + [True]
+
+
+def test_only_the_newest_unknown_ids_are_kept_and_every_schema(
+    monkeypatch: pytest.MonkeyPatch, clock: Hurried
+) -> None:
+    """Peers may name any number of ids; registries hold few."""
+    monkeypatch.setattr(prefetch, "MOST_UNKNOWN", 10)
+    answers = Answers(TEXT, None)
+    one = Prefetch(Schemas(), answers, ["examples"], 60.0)
+    one.note(map(framed, range(40)))
+    assert one.complete()
+    assert one.schemas.fetched == {"0": TEXT} | {str(number): None for number in range(30, 40)}
+    assert len(one._forget_at_s) == 10
+    one.note([framed(0), framed(29), framed(30)])
+    assert one.complete()
+    assert answers.asked[40:] == ["29", "30"]  # which made room for 29
+
+
+def test_unknown_ids_leave_the_memory_when_their_time_is_up(clock: Hurried) -> None:
+    """With the next one that is asked for."""
+    one = Prefetch(Schemas(), Answers(TEXT, None), ["examples"], 60.0)
+    one.note(map(framed, range(40)))
+    assert one.complete()
+    assert len(one.schemas.fetched) == 40
+    clock.sleep(61)
+    one.note([framed(40)])
+    assert one.complete()
+    assert one.schemas.fetched == {"0": TEXT, "40": None}
+    assert list(one._forget_at_s) == ["40"]
+
+
+def test_of_many_unknown_ids_a_line_a_minute_tells(clock: Hurried) -> None:
+    """The first at once, then how many, and some of them."""
+    one = Prefetch(Schemas(), Answers(None), ["examples"], 0.0)
+    with capture_logs() as lines:
+        one.note(map(framed, range(1000)))
+        assert one.complete()
+        clock.sleep(59)
+        assert one.complete()
+        assert [(line["schemas"], line["count"]) for line in lines] == [(["0"], 1)]
+        clock.sleep(2)
+        for _ in range(2):
+            assert one.complete()
+    assert [(line["schemas"], line["count"]) for line in lines[1:]] == [
+        ([str(number) for number in range(1, 11)], 999)
+    ]
+
+
 def watched(
     log: Log, settings: Settings, stopping: Callable[[bool, Health], bool], heartbeat: Heartbeat | None = None
 ) -> None:
@@ -161,6 +259,46 @@ def test_while_the_registry_is_away_a_worker_is_live_and_not_ready(registry: Sta
         assert [(one.live, one.ready) for one in seen] == [(True, False)]
         assert reasons(log) == []
         assert len(values(log, "predictions")) == 3
+
+
+def test_forgotten_answers_decide_as_if_they_were_there(
+    registry: StandIn, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each unknown id is a dead letter, is asked for once a batch, and holds up nothing for good."""
+    monkeypatch.setattr(prefetch, "MOST_UNKNOWN", 1)
+    monkeypatch.setattr(prefetch, "ASKING_S", 0.0)
+    settings = settings_of(registry.url, registry={"cache": 0})
+    with opened(settings) as log:
+        unknown = [outgoing("examples", n, framed(1000 + n).value) for n in range(5)]
+        log.append(unknown)  # type: ignore[arg-type]
+        send(log, registry.url, range(10, 12))
+        before = len(registry.asked)
+        Run(log, settings)
+        asked = [path.partition("?")[0] for path in registry.asked[before:]]
+        assert [asked.count(f"/schemas/ids/{1000 + n}") for n in range(5)] == [1] * 5
+        assert reasons(log) == ["unknown-schema"] * 5
+        assert [one["id"] for one in values(log, "predictions")] == ["i10", "i11"]
+
+
+def test_a_worker_that_has_much_to_ask_is_live_and_not_ready(
+    registry: StandIn, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It goes round meanwhile; a restart would ask for all again."""
+    monkeypatch.setattr(prefetch, "ASKING_S", 0.0)
+    settings = settings_of(registry.url)
+    seen: list[Health] = []
+    with opened(settings) as log:
+        log.append([outgoing("examples", n, framed(1000 + n).value) for n in range(5)])  # type: ignore[arg-type]
+
+        def stopping(idle: bool, health: Health) -> bool:
+            if "registry owes answers" in health.reason:
+                seen.append(health)
+            return idle
+
+        watched(log, settings, stopping)
+        assert len(seen) >= 3
+        assert {(one.live, one.ready) for one in seen} == {(True, False)}
+        assert reasons(log) == ["unknown-schema"] * 5
 
 
 def test_a_registry_that_accepts_and_never_answers_is_away(registry: StandIn) -> None:

@@ -14,7 +14,6 @@ Resolved ids are remembered first-in first-out, trimmed after every decision. A 
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
-from math import inf
 from operator import attrgetter
 
 from mistakebound.core.journal import Journal
@@ -67,7 +66,7 @@ class Ledger:
         """Resolved ids, in the order resolved."""
         self._parked_classes: Counter[str] = Counter()
         self._scalars: Journal[Scalars] = Journal()
-        self.next_deadline: float = -1.0
+        self.next_deadline = -1
         """Nothing becomes overdue before this stream time; see `nothing_overdue`."""
 
     # --- what is held -----------------------------------------------------------------------------
@@ -86,11 +85,13 @@ class Ledger:
         if self.overdue_example() is not None or self.overdue_label() is not None:
             return False
         waiting, parked = self._waiting.oldest(), self._parked.oldest()
-        delay = inf if self.max_delay_ms is None else float(self.max_delay_ms)
-        self.next_deadline = min(
-            (self.stream_time if waiting is None else waiting.at) + delay,
-            float((self.stream_time if parked is None else parked.at) + self.parking_ms),
-        )
+        # Whole numbers: a float rounds times beyond 2**53 ms, and a rebuild, which asks anew, would decide otherwise.
+        deadline = (self.stream_time if parked is None else parked.at) + self.parking_ms
+        if self.max_delay_ms is not None:
+            deadline = min(
+                deadline, (self.stream_time if waiting is None else waiting.at) + self.max_delay_ms
+            )
+        self.next_deadline = deadline
         return True
 
     def oldest_example(self) -> Waiting | None:
@@ -143,7 +144,7 @@ class Ledger:
         self._waiting.hold(waiting)
         self._parked.hold(parked)
         self._count_classes()
-        self.next_deadline = -1.0
+        self.next_deadline = -1
 
     def unpark(self, record_id: str) -> Parked:
         """A parked label leaves: its example came, or it may wait no longer."""
@@ -221,4 +222,4 @@ class Ledger:
         for entries in (self._waiting, self._parked, self._remembered):
             entries.rollback()
         self._count_classes()
-        self.next_deadline = -1.0
+        self.next_deadline = -1

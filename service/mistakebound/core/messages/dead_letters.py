@@ -10,7 +10,10 @@ SHOWN_BY = "mistakebound tail dead-letters --from beginning --json"
 
 
 def dead_letter(record: Record, fault: BadRecord, largest: int) -> Outgoing:
-    """The original key and value, cut to fit `largest` bytes, with the reason and source in headers."""
+    """The original key and value, cut to fit `largest` bytes, with the reason and source in headers.
+
+    The reason, the source, and what was cut are always said: below about 700 bytes these alone may not fit.
+    """
     detail = fault.detail.encode(errors="replace")[:500]
     headers: list[tuple[str, bytes | None]] = [
         ("mistakebound.reason", fault.reason.encode()),
@@ -40,6 +43,9 @@ def dead_letter(record: Record, fault: BadRecord, largest: int) -> Outgoing:
             headers.append((f"mistakebound.{name}-length", str(len(part)).encode()))
             headers.append((f"mistakebound.{name}-sha256", sha256(part).hexdigest().encode()))
     room = largest - record_bytes(None, None, tuple(headers))
+    if room < 0 and detail:  # what came counts more than the words about it
+        return dead_letter(record, BadRecord(fault.reason, ""), largest)
+    room = max(0, room)
     key = None if key is None else key[: room // 4]
     value = None if value is None else value[: room - len(key or b"")]
     return Outgoing("dead-letters", record.partition, key, value, tuple(headers))

@@ -21,6 +21,8 @@ from mistakebound.settings import FeatureSettings
 BIAS = "BIAS"
 LARGEST = 1e100
 """Larger values are refused: up to this one neither a square nor any sum of theta can overflow."""
+SMALLEST_SQUARE = 1e-200
+"""Below it the squares of values that are not 0 have lost digits, or are 0."""
 
 Features = Collection[tuple[str, float]]
 """Pairs in the record's order, BIAS last; never changed. Mostly a view of a dict, which makes no pairs until they are
@@ -202,12 +204,22 @@ def _unit(pairs: list[tuple[str, float]]) -> list[tuple[str, float]]:
     square = 0.0
     for _, x in pairs:
         square += x * x
+    if square < SMALLEST_SQUARE:
+        return _unit_of_tiny(pairs)
     length = sqrt(square)
-    if length == 0.0:
+    return [(name, x / length) for name, x in pairs]
+
+
+def _unit_of_tiny(pairs: list[tuple[str, float]]) -> list[tuple[str, float]]:
+    """The same with the largest brought to 1 first, so that the sum of squares is at least 1."""
+    largest = 0.0
+    for _, x in pairs:
+        largest = max(largest, abs(x))
+    if largest == 0.0:
         raise BadRecord(
             "zero-vector", "all features are 0 and features.normalize = 'unit'; send one that is not"
         )
-    return [(name, x / length) for name, x in pairs]
+    return _unit([(name, x / largest) for name, x in pairs])
 
 
 def _show(value: Any) -> str:

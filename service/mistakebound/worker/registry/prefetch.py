@@ -4,9 +4,13 @@
    as it does for a broker.
 2. An id that the registry does not know is asked for again after `registry.cache`; a schema never.
 3. What `outcomes` has of a partition is used first: a registry is asked only for what the log does not hold.
+4. Peers may name any number of ids. The registry is asked for about a second at a time, and the group is polled in between;
+   of the ids that it does not know the newest are kept. To a step, an id that is not here is unknown: so the records that
+   were asked about are decided by the answer, forgotten or not, and the next one that names the id has it asked for again.
 """
 
 import time
+from collections import OrderedDict
 from collections.abc import Callable, Iterable
 
 import structlog
@@ -23,6 +27,14 @@ AWAY_S = 600.0
 """How long a registry may be away before the worker gives up."""
 ASK_AGAIN_S = 1.0
 """How soon it is asked again after it failed."""
+ASKING_S = 1.0
+"""How long it is asked, id after id, before the group is polled again."""
+MOST_UNKNOWN = 10_000
+"""How many ids are kept that it does not know."""
+TELL_EVERY_S = 60.0
+"""How often at most the worker's log says that there were such."""
+SHOWN = 10
+"""How many of them it names."""
 
 _log = structlog.get_logger(__name__)
 
@@ -39,9 +51,14 @@ class Prefetch:
         self._fetch, self._framed, self._forget_s = fetch, frozenset(framed), forget_s
         self._wanted: dict[str, set[int]] = {}
         """By id: the partitions of buffered records that name it, and of which it is not known yet."""
-        self._forget_at_s: dict[str, float] = {}
-        """When an answer that there is none ends."""
+        self._forget_at_s: OrderedDict[str, float] = OrderedDict()
+        """When an answer that there is none ends; the oldest first, which end first."""
+        self._untold: list[str] = []
+        """Unknown ids since the last line about them: as many as it names."""
+        self._untold_count = 0
+        self._tell_at_s = 0.0
         self._away_s: float | None = None
+        """Since when it has not answered; None while it does."""
         self._asked_s = 0.0
         self._answered = False
         self.away = False
@@ -56,47 +73,77 @@ class Prefetch:
                 self._wanted.setdefault(named, set()).add(record.partition)
 
     def complete(self) -> bool:
-        """Ask for what is missing; whether a step may be made. Raises Unreachable, Misconfigured."""
+        """Ask for what is missing; whether a step may be made. If not, the next call goes on where this one ended.
+
+        Raises Unreachable, Misconfigured.
+        """
+        self._tell_unknown()
         if not self._wanted:
             return True
         now_s = time.monotonic()
-        if self.away and now_s - self._asked_s < ASK_AGAIN_S:
+        if self._away_s is not None and now_s - self._asked_s < ASK_AGAIN_S:
             return False
         self._asked_s = now_s
+        self._forget_ended(now_s)
         for named in [*self._wanted]:
-            if not self._is_missing(named, now_s):
-                del self._wanted[named]
-                continue
-            try:
-                self._ask(named)
-            except RegistryRefused as error:
-                if not self._answered:
-                    raise Misconfigured(str(error)) from error
-                return self._wait(error, now_s)
-            except RegistryAway as error:
-                return self._wait(error, now_s)
+            if self._is_missing(named):
+                try:
+                    self._ask(named)
+                except RegistryRefused as error:
+                    if not self._answered:
+                        raise Misconfigured(str(error)) from error
+                    return self._wait(error, now_s)
+                except RegistryAway as error:
+                    return self._wait(error, now_s)
             del self._wanted[named]
-        if self.away:
-            _log.info("registry_back", away_s=round(now_s - (self._away_s or now_s), 1))
-        self.away, self._away_s = False, None
+            if self._wanted and time.monotonic() - now_s >= ASKING_S:
+                self._is_back(now_s)
+                self.away = True  # so that nobody restarts the worker for it, and has all asked for again
+                return False
+        self._is_back(now_s)
         return True
 
-    def _is_missing(self, named: str, now_s: float) -> bool:
+    def _is_missing(self, named: str) -> bool:
         if all(named in self.schemas.written.get(p, {}) for p in self._wanted[named]):
             return False
-        if named not in self.schemas.fetched:
-            return True
-        return self.schemas.fetched[named] is None and now_s >= self._forget_at_s.get(named, 0.0)
+        return named not in self.schemas.fetched
 
     def _ask(self, named: str) -> None:
         found = None if self._fetch is None else self._fetch(named)
         self._answered = True
         self.schemas.fetched[named] = found
-        if found is None:
-            self._forget_at_s[named] = time.monotonic() + self._forget_s
-            _log.warning("schema_unknown", schema=named)
-        else:
+        if found is not None:
             _log.info("schema_fetched", schema=named, type=found.type, references=len(found.references))
+            return
+        self._forget_at_s[named] = time.monotonic() + self._forget_s
+        if len(self._forget_at_s) > MOST_UNKNOWN:
+            self._forget_oldest()
+        self._untold_count += 1
+        if len(self._untold) < SHOWN:
+            self._untold.append(named)
+        self._tell_unknown()
+
+    def _forget_ended(self, now_s: float) -> None:
+        while self._forget_at_s and next(iter(self._forget_at_s.values())) <= now_s:
+            self._forget_oldest()
+
+    def _forget_oldest(self) -> None:
+        named, _ = self._forget_at_s.popitem(last=False)
+        del self.schemas.fetched[named]
+
+    def _tell_unknown(self) -> None:
+        """The first at once; of all that follow soon after, how many."""
+        if not self._untold or time.monotonic() < self._tell_at_s:
+            return
+        _log.warning("schema_unknown", schemas=self._untold, count=self._untold_count)
+        self._untold, self._untold_count = [], 0
+        self._tell_at_s = time.monotonic() + TELL_EVERY_S
+
+    def _is_back(self, now_s: float) -> None:
+        """It answers."""
+        if self._away_s is not None:
+            _log.info("registry_back", away_s=round(now_s - self._away_s, 1))
+        self.away, self._away_s = False, None
 
     def _wait(self, error: Exception, now_s: float) -> bool:
         if self._away_s is None:

@@ -108,7 +108,7 @@ CORE: Sequence[Guard] = (
     Guard(
         "what was overdue before a rollback is not looked after again",
         "core/ledger/ledger.py",
-        "            entries.rollback()\n        self._count_classes()\n        self.next_deadline = -1.0",
+        "            entries.rollback()\n        self._count_classes()\n        self.next_deadline = -1",
         "            entries.rollback()\n        self._count_classes()",
         "core/step/test_step.py::test_what_a_step_gave_up_is_given_up_again_once_it_was_taken_back",
     ),
