@@ -10,9 +10,9 @@ from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 from structlog.testing import capture_logs
 
-from mistakebound.core.records import INPUTS
+from mistakebound.core.records import INPUTS, Transaction
 from mistakebound.core.replay.replay import replay_records
-from mistakebound.log.protocol import Fenced, Session, Unreachable
+from mistakebound.log.protocol import Fenced, Session, TransactionFailed, Unreachable
 from mistakebound.worker import loop
 from mistakebound.worker.health import HealthLimits, Heartbeat
 from mistakebound.worker.rebuilds import GaveUp
@@ -159,6 +159,37 @@ def test_too_many_rebuilds_end_the_worker() -> None:
             Run(faulty, chosen)
         assert len(faulty.happened) == 11
         assert list(log.read("predictions", 0, 0)) == []
+
+
+class _Slow:
+    """A log whose network is too slow for a transaction of more than ten records."""
+
+    def __init__(self, log: Any) -> None:
+        self._log = log
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._log, name)
+
+    def join(self, slot: str) -> Any:
+        session = self._log.join(slot)
+        commit = session.commit
+
+        def slow(transaction: Transaction, generation: int) -> Any:
+            if len(transaction.outputs) > 10:
+                raise TransactionFailed("the batch was not acknowledged in time")
+            return commit(transaction, generation)
+
+        session.commit = slow
+        return session
+
+
+def test_a_network_too_slow_for_a_large_step_gets_smaller_ones() -> None:
+    """Else the same step would fail until the worker gives up, now and after each restart."""
+    settings = settings_for(batch={"max_records": 100})
+    with opened(settings) as log:
+        log.append(stream(60))
+        Run(_Slow(log), settings)
+        assert len(Recount(log, settings).predicted) == 60
 
 
 def test_fenced_once_goes_on_and_fenced_again_ends() -> None:

@@ -125,7 +125,7 @@ class Worker:
                 session,
                 buffer,
                 commits,
-                batch.max_records,
+                partial(self._rebuilds.largest_step, batch.max_records),
                 self._observe,
                 self._explain,
                 self._stopping,
@@ -257,6 +257,7 @@ class Worker:
         steps = stepping.chain(self.held, CHAIN if self._following is None else SHARED)
         if steps:
             self._away_s = None
+            self._rebuilds.committed(steps)
         self._observe(events.Settled(self.held, steps))
         return steps > 0
 

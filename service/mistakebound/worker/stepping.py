@@ -36,19 +36,21 @@ class Stepping:
         session: Session,
         buffer: InputBuffer,
         commits: Executor,
-        max_records: int,
+        largest: Callable[[], int],
         observe: events.Observe,
         explain: Callable[[], int],
         stopping: Callable[[bool], bool],
         complete: Callable[[], bool] = lambda: True,
     ) -> None:
-        """`commits` has one thread, which ends before the session is closed. `max_records` is a step's limit;
+        """`commits` has one thread, which ends before the session is closed. `largest()` is a step's limit of records;
         `explain` and `stopping` are those of `Worker`. `complete()` says whether all that buffered records need is there;
         no step is made before.
         """
         self._complete = complete
         self._session, self._buffer, self._commits = session, buffer, commits
-        self._most, self._enough = max_records, max(1, max_records // AHEAD)
+        self._largest = largest
+        self._most = self._enough = 1
+        """A step's limit in the present chain, and how much is enough to make one ahead."""
         self._observe, self._explain, self._stopping = observe, explain, stopping
 
     def chain(self, held: WorkerState, longest: int) -> int:
@@ -59,6 +61,8 @@ class Stepping:
         Afterwards everything in `held` is committed: when the group moves on, steps that were made are taken
         back. After Fenced, TransactionFailed and Unreachable, `held` must be thrown away.
         """
+        self._most = self._largest()
+        self._enough = max(1, self._most // AHEAD)
         made = self._step(held, self._buffer.drained())
         steps = 0
         while made is not None:

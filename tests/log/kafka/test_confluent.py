@@ -198,3 +198,37 @@ def test_a_call_that_does_not_end_costs_its_transaction_alone(
 
 def _writer(log: Log) -> Any:
     return log._writer("taken")  # type: ignore[attr-defined]
+
+
+class _AssignsAtItsEnd:
+    """A member that gets partitions while it closes, and then takes nothing more of what is asked of it."""
+
+    def __init__(self, consumer: Any, session: Any) -> None:
+        self._consumer, self._session = consumer, session
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._consumer, name)
+
+    def assign(self, _: object) -> None:
+        raise RuntimeError("Consumer closed")
+
+    unassign = assign
+
+    def close(self) -> None:
+        self._session._on_assign(self, [])
+        self._session._on_revoke(self, [])
+        self._consumer.close()
+
+
+def test_partitions_that_come_or_go_while_a_worker_leaves_do_not_end_it(
+    kafka_bootstrap: str, prefix: str
+) -> None:
+    """It stops as it was told to, with exit code 0."""
+    settings = Settings(log=LogSettings(url=f"kafka+confluent://{kafka_bootstrap}", prefix=prefix))
+    with open_log(settings) as log:
+        log.create_topics(1, {})
+        session: Any = log.join("slot")
+        session._consumer = closing = _AssignsAtItsEnd(session._consumer, session)
+        session.close(5.0)
+        with pytest.raises(RuntimeError, match="closed"):
+            closing.memberid()

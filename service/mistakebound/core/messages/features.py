@@ -21,7 +21,7 @@ from mistakebound.settings import FeatureSettings
 BIAS = "BIAS"
 LARGEST = 1e100
 """Larger values are refused: up to this one neither a square nor any sum of theta can overflow."""
-SMALLEST_SQUARE = 1e-200
+SMALLEST_SQUARE = 1e-290
 """Below it the squares of values that are not 0 have lost digits, or are 0."""
 
 Features = Collection[tuple[str, float]]

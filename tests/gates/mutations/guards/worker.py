@@ -393,4 +393,12 @@ WORKER: Sequence[Guard] = (
         "    if False:",
         "worker/test_takeover.py::test_a_log_that_starts_above_a_needed_position_is_refused",
     ),
+    # The size of steps.
+    Guard(
+        "a step that was too large is made again as large",
+        "worker/rebuilds.py",
+        "return max(1, most >> self._halvings)",
+        "return most",
+        "worker/test_loop.py::test_a_network_too_slow_for_a_large_step_gets_smaller_ones",
+    ),
 )
