@@ -351,7 +351,7 @@ class PredictionSettings(Section):
 
 
 class BatchSettings(Section):
-    max_records: Positive = Field(
+    max_records: Annotated[int, Field(ge=1, le=100_000)] = Field(
         16_000, description="a step closes after this many records, expiries and unparkings"
     )
     max_bytes: Positive = Field(

@@ -94,8 +94,8 @@ GUARDS: Mapping[str, Guard] = {
     ),
     "B1 a rebuild reads from the recovery point": Guard(
         "service/mistakebound/worker/ledgers.py",
-        'log.read("predictions", partition, recovery_point.predictions)',
-        'log.read("predictions", partition, log.high_watermark("predictions", partition))',
+        'log.read("predictions", partition, start), False',
+        'log.read("predictions", partition, log.high_watermark("predictions", partition)), False',
         KILLED,
     ),
     "B1 each epoch forgets by its own limit": Guard(
