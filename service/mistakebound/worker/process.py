@@ -128,7 +128,7 @@ def spare_the_collector() -> None:
     (compiled, kafka-python, on a backlog).
     """
     gc.freeze()
-    gc.set_threshold(50_000, 20, 100)
+    gc.set_threshold(10_000, 10, 10)
 
 
 def _collect(event: Event) -> None:
