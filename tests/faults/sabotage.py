@@ -126,8 +126,8 @@ GUARDS: Mapping[str, Guard] = {
     ),
     "B2 a step made ahead is taken back when the group has moved on before it": Guard(
         "service/mistakebound/worker/stepping.py",
-        "not self._buffer.fill(0.0):\n                self._take_back(held, made)\n",
-        "not self._buffer.fill(0.0):\n",
+        "not self._refill():\n                self._take_back(held, made)\n",
+        "not self._refill():\n",
         "worker/test_stepping.py::test_a_group_that_moves_on_between_two_steps_loses_and_doubles_nothing",
     ),
     "B2 a ledger is kept only at its own position": Guard(

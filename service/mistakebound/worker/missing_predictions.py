@@ -88,10 +88,8 @@ def lacks_predictions(log: Log, partition: int, newest: WholeStep) -> bool:
 
     A step in several parts is taken for whole: the last part does not tell how many it made.
     """
-    step, before = (
-        newest.outcomes,
-        [read_outcomes(record) for record in newest_records(log, "outcomes", partition, 2)][:-1],
-    )
+    step = newest.outcomes
+    before = [read_outcomes(record) for record in newest_records(log, "outcomes", partition, 2)][:-1]
     if step.part or any(each.inputs is None for each in before):
         return False
     start = next((each.inputs.examples for each in before if each.inputs is not None), 0)

@@ -81,7 +81,7 @@ class Stepping:
             self._keep(held, made, receipt)
             steps += 1
             made = ahead
-            if made is not None and self._buffer.merge.ready() < self._enough and not self._buffer.fill(0.0):
+            if made is not None and not self._refill():
                 self._take_back(held, made)
                 break
         return steps
@@ -98,6 +98,10 @@ class Stepping:
         if self._buffer.merge.ready() < self._enough or self._stopping(False):
             return None
         return self._step(held, ())
+
+    def _refill(self) -> bool:
+        """Poll where little is left, so that a chain goes on as records arrive. False once the group has moved on."""
+        return self._buffer.merge.ready() >= self._enough or self._buffer.fill(0.0)
 
     def _take_back(self, held: WorkerState, made: _Made | None) -> None:
         if made is not None:

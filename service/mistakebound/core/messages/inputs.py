@@ -69,9 +69,8 @@ class InputReader:
             message = _read(_example, record)
             raw = b"" if message.features is UNSET else bytes(message.features)
             found_id = message.id
-            if (
-                self._cross is not None
-            ):  # decoded a second time, so that the features stay as they were written
+            # Decoded a second time, so that the features stay as they were written.
+            if self._cross is not None:
                 tenant = tenant_of(resolve(_read(_any, record), self._cross), self._cross)
         else:
             whole = self._whole(record, schemas)

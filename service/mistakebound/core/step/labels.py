@@ -39,18 +39,16 @@ class Labels:
         draft, ledger = self.draft, self.ledger
         record_id, label, carried = draft.reader.label(record, draft.schemas.find)
         new_class = None
-        if (
-            not self.model.classes
-        ):  # any text is a class; too many are refused before one is parked or applied, never after
+        # Open classes: any text is one; too many are refused before one is parked or applied, never after.
+        if not self.model.classes:
             new_class = add_class(
                 label,
                 ledger.tallies.life.actual,
                 ledger.parked_classes,
                 draft.state.settings.labels.max_classes,
             )
-        if (
-            carried is not None
-        ):  # checked even where it is not needed: a record is valid or not whatever others came
+        # Checked even where it is not needed: a record is valid or not whatever others came.
+        if carried is not None:
             self.model.features(carried.features, carried.tenant)
             draft.sizes.check_carried(carried.features)
         if new_class is not None:

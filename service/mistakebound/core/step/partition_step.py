@@ -50,9 +50,8 @@ class PartitionStep:
                 ledger.stream_time = time_ms
             if ledger.stream_time > ledger.next_deadline and not ledger.nothing_overdue():
                 allowance = self.clear_away(allowance, room)
-                if (
-                    allowance <= 0
-                ):  # the record waits for the next step; stream time has reached its time already
+                # The record waits for the next step; stream time has reached its time already.
+                if allowance <= 0:
                     merge.put_back(record)
                     return
             self._consume(record, time_ms)

@@ -74,9 +74,8 @@ class Catalog:
         Raises CheckpointError: older checkpoints are as they were. TypeError if `summary` is not JSON.
         """
         name = self._create(head(payload, summary), payload)
-        with suppress(
-            CheckpointError
-        ):  # the new one is safe; a leftover costs only space, until the next time
+        # The new one is safe; a leftover costs only space, until the next time.
+        with suppress(CheckpointError):
             for old in self.names()[KEPT:]:
                 self.store.delete(old)
             self.store.sweep()

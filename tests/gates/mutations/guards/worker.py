@@ -23,8 +23,8 @@ WORKER: Sequence[Guard] = (
     Guard(
         "no input is paused between the steps of a chain",
         "worker/stepping.py",
-        "and not self._buffer.fill(0.0):",
-        "and (self._buffer._poll(0.0) or self._buffer.assigned is not None):",
+        "self._enough or self._buffer.fill(0.0)",
+        "self._enough or (self._buffer._poll(0.0), self._buffer.assigned is None)[1]",
         "worker/test_stepping.py::test_an_input_that_runs_ahead_is_paused_amid_a_chain",
     ),
     Guard(
