@@ -22,6 +22,7 @@ from mistakebound.log.kafka.confluent.client import translated_options
 from mistakebound.log.kafka.names import Names
 from mistakebound.log.protocol import Fenced, Log, Misconfigured, TransactionFailed
 from mistakebound.settings import LogSettings, Settings
+from tests.log.support.worker import Worker, example
 
 
 def test_options_keep_their_names() -> None:
@@ -232,3 +233,26 @@ def test_partitions_that_come_or_go_while_a_worker_leaves_do_not_end_it(
         session.close(5.0)
         with pytest.raises(RuntimeError, match="closed"):
             closing.memberid()
+
+
+def test_a_record_of_a_paused_input_is_fetched_again(kafka_bootstrap: str, prefix: str) -> None:
+    """It is not taken while the input is paused; the client, which is past it, is placed before it."""
+    settings = Settings(log=LogSettings(url=f"kafka+confluent://{kafka_bootstrap}", prefix=prefix))
+    with open_log(settings) as log:
+        log.create_topics(1, {})
+        worker = Worker(log, "slot").start()
+        try:
+            session: Any = worker.session
+            assert worker.poll() == []
+            log.append([example(0, b"first")])
+            messages: list[Any] = []
+            while not any(message.error() is None for message in messages):
+                messages += session._consumer.consume(1, 1.0)
+            session.pause([("examples", 0)])
+            for message in messages:
+                session._take(message, taken := [], "read")
+                assert taken == []
+            session.resume([("examples", 0)])
+            assert [record.value for record in worker.take(1)] == [b"first"]
+        finally:
+            worker.close()

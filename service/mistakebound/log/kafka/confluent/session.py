@@ -162,7 +162,10 @@ class ConfluentSession:
         error = message.error()
         at = message.topic(), message.partition()
         if error is None:
-            if at in self._next and at not in self._paused:
+            if at in self._paused:
+                # It is not taken, and the client is past it: it must be fetched again.
+                self._to_assign = True
+            elif at in self._next:
                 record = record_of(self._names.to_logical[at[0]], at[1], message, self._again.record)
                 records.append(record)
                 self._next[at] = record.offset + 1
