@@ -2,11 +2,10 @@
 
 import pytest
 
-from mistakebound.log.protocol import Fenced, TransactionFailed
+from mistakebound.log.protocol import Fenced
 from mistakebound.worker.rebuilds import GaveUp, Rebuilds
 
 ERROR = Fenced("another process took the slot")
-FAILED = TransactionFailed("the transaction was given up")
 
 
 def test_rests_grow_and_the_eleventh_rebuild_gives_up() -> None:
@@ -39,20 +38,3 @@ def test_a_worker_that_is_fenced_twice_within_a_minute_ends(seconds: float, refu
             rebuilds.refuse_fenced_again(ERROR)
     else:
         rebuilds.refuse_fenced_again(ERROR)
-
-
-def test_steps_are_half_as_large_after_each_failure_and_grow_again_after_sixteen_that_went_well() -> None:
-    """A network may be too slow for a large one. Other errors say nothing of a step's size."""
-    hours = iter(range(100))
-    rebuilds = Rebuilds(lambda: 3_600.0 * next(hours))
-    sizes = [rebuilds.largest_step(100)]
-    for error in (FAILED, ERROR, FAILED):
-        rebuilds.count(error)
-        sizes.append(rebuilds.largest_step(100))
-    for steps in (15, 1, 16, 100):
-        rebuilds.committed(steps)
-        sizes.append(rebuilds.largest_step(100))
-    assert sizes == [100, 50, 50, 25, 25, 50, 100, 100]
-    for _ in range(8):
-        rebuilds.count(FAILED)
-    assert rebuilds.largest_step(100) == 1

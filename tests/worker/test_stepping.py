@@ -24,6 +24,7 @@ from mistakebound.worker.checkpoints import schedule
 from mistakebound.worker.events import Assigned, Event, StepCommitted
 from mistakebound.worker.input_buffer import STEPS, InputBuffer
 from mistakebound.worker.metrics.metrics import Metrics
+from mistakebound.worker.step_limit import StepLimit
 from mistakebound.worker.stepping import Stepping
 from mistakebound.worker.takeover import WorkerState
 from tests.core.support.feeding import Feeder
@@ -122,7 +123,7 @@ def _chained(stops: Callable[["_Uneven"], bool]) -> tuple["_Uneven", int]:
     held = WorkerState(f.state, Fold(f.settings, 1))
     with ThreadPoolExecutor(1) as commits:
         made = Stepping(
-            session, buffer, commits, lambda: 4, lambda _: None, lambda: 0, lambda _: stops(uneven)
+            session, buffer, commits, StepLimit(4), lambda _: None, lambda: 0, lambda _: stops(uneven)
         )
         return uneven, made.chain(held, 16)
 
@@ -138,7 +139,7 @@ def test_a_step_of_a_backlog_is_as_large_as_may_be_and_the_next_is_made_of_what_
     assert buffer.fill(0.0)
     seen: list[Event] = []
     with ThreadPoolExecutor(1) as commits:
-        made = Stepping(bringing, buffer, commits, lambda: 16, seen.append, lambda: 0, lambda _: False)
+        made = Stepping(bringing, buffer, commits, StepLimit(16), seen.append, lambda: 0, lambda _: False)
         made.chain(WorkerState(f.state, Fold(f.settings, 1)), 16)
     taken = [sum(event.facts.consumed.values()) for event in seen if isinstance(event, StepCommitted)]
     assert taken == [16, 9], "but for the last label: an example might come before it"

@@ -34,6 +34,7 @@ from mistakebound.worker.input_buffer import InputBuffer
 from mistakebound.worker.interruptible import Interrupted, InterruptibleLog
 from mistakebound.worker.rebuilds import Rebuilds
 from mistakebound.worker.registry.prefetch import Prefetch
+from mistakebound.worker.step_limit import StepLimit
 from mistakebound.worker.stepping import CHAIN, Stepping
 from mistakebound.worker.takeover import NOTHING, Accepted, WorkerState, take_over
 from mistakebound.worker.torn_steps import newest_step
@@ -85,6 +86,7 @@ class Worker:
         self.held: WorkerState | None = None
         self._following: Following | None = None
         self._rebuilds = Rebuilds()
+        self._step_limit = StepLimit(settings.batch.max_records)
         self._away_s: float | None = None
         self._started = False
         self._lag_asked_s = 0.0
@@ -125,7 +127,7 @@ class Worker:
                 session,
                 buffer,
                 commits,
-                partial(self._rebuilds.largest_step, batch.max_records),
+                self._step_limit,
                 self._observe,
                 self._explain,
                 self._stopping,
@@ -257,7 +259,6 @@ class Worker:
         steps = stepping.chain(self.held, CHAIN if self._following is None else SHARED)
         if steps:
             self._away_s = None
-            self._rebuilds.committed(steps)
         self._observe(events.Settled(self.held, steps))
         return steps > 0
 

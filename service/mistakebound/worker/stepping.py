@@ -11,15 +11,16 @@ from typing import NamedTuple
 
 from mistakebound.core.records import TopicPartition
 from mistakebound.core.step.step import Step, step
-from mistakebound.log.protocol import Fenced, Receipt, Session, StaleGeneration
+from mistakebound.log.protocol import Fenced, Receipt, Session, StaleGeneration, TransactionFailed
 from mistakebound.worker import events
 from mistakebound.worker.input_buffer import InputBuffer
+from mistakebound.worker.step_limit import StepLimit
 from mistakebound.worker.takeover import WorkerState
 
 CHAIN = 16
 """Most steps in one chain. During the commit of its last step no other is made."""
 AHEAD = 4
-"""No step is made ahead before a quarter of `batch.max_records` is buffered."""
+"""No step is made ahead before a quarter of what it may take is buffered."""
 
 
 class _Made(NamedTuple):
@@ -36,21 +37,19 @@ class Stepping:
         session: Session,
         buffer: InputBuffer,
         commits: Executor,
-        largest: Callable[[], int],
+        limit: StepLimit,
         observe: events.Observe,
         explain: Callable[[], int],
         stopping: Callable[[bool], bool],
         complete: Callable[[], bool] = lambda: True,
     ) -> None:
-        """`commits` has one thread, which ends before the session is closed. `largest()` is a step's limit of records;
+        """`commits` has one thread, which ends before the session is closed. `limit` hears of every step;
         `explain` and `stopping` are those of `Worker`. `complete()` says whether all that buffered records need is there;
         no step is made before.
         """
         self._complete = complete
         self._session, self._buffer, self._commits = session, buffer, commits
-        self._largest = largest
-        self._most = self._enough = 1
-        """A step's limit in the present chain, and how much is enough to make one ahead."""
+        self._limit = limit
         self._observe, self._explain, self._stopping = observe, explain, stopping
 
     def chain(self, held: WorkerState, longest: int) -> int:
@@ -61,8 +60,6 @@ class Stepping:
         Afterwards everything in `held` is committed: when the group moves on, steps that were made are taken
         back. After Fenced, TransactionFailed and Unreachable, `held` must be thrown away.
         """
-        self._most = self._largest()
-        self._enough = max(1, self._most // AHEAD)
         made = self._step(held, self._buffer.drained())
         steps = 0
         while made is not None:
@@ -72,6 +69,9 @@ class Stepping:
             ahead = self._step_ahead(held) if steps + 1 < longest else None
             try:
                 receipt = self._wait_for_end(sent, opened_s)
+            except TransactionFailed:
+                self._limit.failed(made.step.facts)
+                raise
             except StaleGeneration:
                 self._take_back(held, ahead)
                 self._take_back(held, made)
@@ -90,18 +90,22 @@ class Stepping:
         began_s = time.monotonic()
         if not self._complete():
             return None
-        made = step(held.state, self._buffer.merge, drained, self._most, self._explain())
+        made = step(held.state, self._buffer.merge, drained, self._limit.records, self._explain())
         return None if made is None else _Made(made, began_s)
 
     def _step_ahead(self, held: WorkerState) -> _Made | None:
         """Only of so much that the session need not be asked which inputs are drained."""
-        if self._buffer.merge.ready() < self._enough or self._stopping(False):
+        if not self._is_enough() or self._stopping(False):
             return None
         return self._step(held, ())
 
     def _refill(self) -> bool:
         """Poll where little is left, so that a chain goes on as records arrive. False once the group has moved on."""
-        return self._buffer.merge.ready() >= self._enough or self._buffer.fill(0.0)
+        return self._is_enough() or self._buffer.fill(0.0)
+
+    def _is_enough(self) -> bool:
+        """Whether so much is buffered that a step may be made ahead."""
+        return self._buffer.merge.ready() >= max(1, self._limit.records // AHEAD)
 
     def _take_back(self, held: WorkerState, made: _Made | None) -> None:
         if made is not None:
@@ -123,6 +127,7 @@ class Stepping:
     def _keep(self, held: WorkerState, made: _Made, receipt: Receipt) -> None:
         """The step is committed: it counts from now on."""
         done = made.step
+        self._limit.committed()
         held.state.committed(done.transaction, receipt.ends)
         held.positions.update(done.transaction.positions)
         for (topic, partition), end in receipt.ends.items():
