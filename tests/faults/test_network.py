@@ -23,6 +23,11 @@ READY_S = 15.0
 """After the network is well again."""
 HARDEST = "nothing"
 SPELLS = ("slow", "narrow", "no requests", "no answers", "resets", HARDEST)
+HURRIED = """
+from mistakebound.log.kafka import timeouts
+timeouts.REQUEST_MS, timeouts.DELIVERY_MS = 1_000, 1_500
+"""
+"""What is sent must be acknowledged sooner than it would have to be."""
 LASTS_S = {HARDEST: (12, sized(13, 20))}
 """Longer than any transaction that it interrupts: each must be got over."""
 
@@ -65,6 +70,26 @@ def test_a_bad_network_tears_nothing_and_is_got_over(
         found = fleet.prove()
         onlooker.saw_once(set(found.predictions))
     assert open_below(broker.bootstrap, prefix) == {}
+
+
+def test_a_backlog_gets_through_a_line_that_is_too_narrow_for_a_whole_step(
+    proxied: tuple[Broker, Proxy], prefix: str, children: Children
+) -> None:
+    """Of the default size it could not be sent within a transaction's time: steps get smaller, and no worker gives up."""
+    broker, proxy = proxied
+    records = stream(examples(700, 8_000), chance_of("narrow line").randrange(2**32))
+    with Deployment(f"kafka://{broker.bootstrap}", prefix, children, *SETTINGS) as place:
+        place.options[1] = f"kafka://127.0.0.1:{proxy.port}"
+        Feed(place, records).rest()
+        proxy.weather = Weather(bytes_per_s=sized(50_000, 40_000), narrow=frozenset({"requests"}))
+        fleet = Fleet(place, may_end=())
+        fleet.start("one", first=sized(HURRIED, ""))
+        fleet.works_off()
+        proxy.weather = Weather()
+        failed = fleet.workers["one"].err().count('"event": "rebuilding"')
+        print(f"{failed} transactions failed")
+        assert failed > 0
+        fleet.prove()
 
 
 def suffer(proxy: Proxy, spell: str, lasts_s: float, chance: random.Random) -> None:

@@ -46,7 +46,8 @@ class Weather:
 
     delay_s: float = 0.0
     bytes_per_s: float = float("inf")
-    """Of each connection and direction."""
+    """Of each connection, in these directions:"""
+    narrow: frozenset[str] = frozenset({"requests", "answers"})
     silent: frozenset[str] = frozenset()
     """Directions, `requests` and `answers`, in which nothing arrives until it is over. Nobody is told."""
 
@@ -247,7 +248,8 @@ class Way:
                     packet = data[begin : begin + PACKET]
                     while self._direction in self._proxy.weather.silent and not self._over:
                         time.sleep(LOOK_S)
-                    time.sleep(len(packet) / self._proxy.weather.bytes_per_s)
+                    if self._direction in self._proxy.weather.narrow:
+                        time.sleep(len(packet) / self._proxy.weather.bytes_per_s)
                     self._to.sendall(packet)
 
 
