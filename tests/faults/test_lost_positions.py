@@ -211,7 +211,7 @@ def test_unequal_partition_counts_are_refused(place: Place) -> None:
     """Keys of an example and its label could be apart."""
     place.admin.create_partitions({place.settings.topic_name("labels"): 2})
 
-    assert re.search(r"labels 2.*take another prefix", place.refusal())
+    assert re.search(r"labels 2.*take another log\.prefix", place.refusal())
 
 
 @pytest.mark.parametrize(("change", "said"), CHANGES)
