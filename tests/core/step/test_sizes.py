@@ -184,11 +184,17 @@ def test_a_record_too_large_for_a_dead_letter_is_cut_with_length_and_digest(
     assert 1500 < size(dead) + (0 if value else 1500) <= 2000 + (0 if value else 1500)
 
 
-@given(
+REFUSED = (
     st.none() | st.binary(max_size=3000),
     st.none() | st.binary(max_size=3000),
     headers,
     st.text(st.characters(codec="utf-8"), max_size=900),
+)
+"""Key, value, headers and detail of a record that becomes a dead letter."""
+
+
+@given(
+    *REFUSED,
     st.integers(1500, 4000),
 )
 def test_a_dead_letter_fits_and_is_whole_or_marked(
@@ -204,10 +210,7 @@ def test_a_dead_letter_fits_and_is_whole_or_marked(
 
 
 @given(
-    st.none() | st.binary(max_size=3000),
-    st.none() | st.binary(max_size=3000),
-    headers,
-    st.text(st.characters(codec="utf-8"), max_size=900),
+    *REFUSED,
     st.integers(0, 1500),
 )
 def test_a_dead_letter_fits_wherever_its_fixed_parts_do(

@@ -7,6 +7,7 @@ import gc
 import sys
 import threading
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -23,6 +24,15 @@ from mistakebound.log.kafka.names import Names
 from mistakebound.log.protocol import Fenced, Log, Misconfigured, TransactionFailed
 from mistakebound.settings import LogSettings, Settings
 from tests.log.support.worker import Worker, example
+
+
+@pytest.fixture
+def log(kafka_bootstrap: str, prefix: str) -> Iterator[Log]:
+    """A log by this client, with its topics of one partition."""
+    settings = Settings(log=LogSettings(url=f"kafka+confluent://{kafka_bootstrap}", prefix=prefix))
+    with open_log(settings) as log:
+        log.create_topics(1, {})
+        yield log
 
 
 def test_options_keep_their_names() -> None:
@@ -141,21 +151,16 @@ class _FencedAtLast:
         self._producer.commit_transaction(timeout_s)
 
 
-def test_fenced_at_the_very_commit_is_told_as_fenced(
-    kafka_bootstrap: str, prefix: str, capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_fenced_at_the_very_commit_is_told_as_fenced(log: Log, capfd: pytest.CaptureFixture[str]) -> None:
     """librdkafka is in a fatal error then, and raises it at whatever is asked of it, its end included; by itself it
     writes nothing."""
-    settings = Settings(log=LogSettings(url=f"kafka+confluent://{kafka_bootstrap}", prefix=prefix))
-    with open_log(settings) as log:
-        log.create_topics(1, {})
-        writer, taker = _writer(log), _writer(log)
-        sender = writer.settle()
-        sender._producer = _FencedAtLast(sender._producer, taker)
-        with pytest.raises(Fenced):
-            writer.write([Outgoing("predictions", 0, b"k", b"never")], {}, None)
-        taker.drop()
-        assert list(log.read("predictions", 0, 0)) == []
+    writer, taker = _writer(log), _writer(log)
+    sender = writer.settle()
+    sender._producer = _FencedAtLast(sender._producer, taker)
+    with pytest.raises(Fenced):
+        writer.write([Outgoing("predictions", 0, b"k", b"never")], {}, None)
+    taker.drop()
+    assert list(log.read("predictions", 0, 0)) == []
     assert "FATAL" not in capfd.readouterr().err
 
 
@@ -174,27 +179,22 @@ class _Endless:
 
 
 def test_a_call_that_does_not_end_costs_its_transaction_alone(
-    kafka_bootstrap: str, prefix: str, monkeypatch: pytest.MonkeyPatch
+    log: Log, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It is given up, with its client; the next one is committed by another."""
     monkeypatch.setattr(timeouts, "OFFSETS_S", 0.1)
     monkeypatch.setattr(send, "LATE_S", 0.1)
-    settings = Settings(log=LogSettings(url=f"kafka+confluent://{kafka_bootstrap}", prefix=prefix))
-    with open_log(settings) as log:
-        log.create_topics(1, {})
-        writer = _writer(log)
-        sender = writer.settle()
-        sender._producer = endless = _Endless(sender._producer)
-        with pytest.raises(
-            TransactionFailed, match=r"sending the positions does not end, .* 0\.1 s.*rebuild"
-        ):
-            writer.write([Outgoing("predictions", 0, b"k", b"never")], {0: Position(1, 0)}, None)
-        assert endless.entered.is_set()
+    writer = _writer(log)
+    sender = writer.settle()
+    sender._producer = endless = _Endless(sender._producer)
+    with pytest.raises(TransactionFailed, match=r"sending the positions does not end, .* 0\.1 s.*rebuild"):
+        writer.write([Outgoing("predictions", 0, b"k", b"never")], {0: Position(1, 0)}, None)
+    assert endless.entered.is_set()
 
-        writer.write([Outgoing("predictions", 0, b"k", b"once")], {}, None)
+    writer.write([Outgoing("predictions", 0, b"k", b"once")], {}, None)
 
-        endless.freed.set()
-        assert [record.value for record in log.read("predictions", 0, 0)] == [b"once"]
+    endless.freed.set()
+    assert [record.value for record in log.read("predictions", 0, 0)] == [b"once"]
 
 
 def _writer(log: Log) -> Any:
@@ -222,37 +222,31 @@ class _AssignsAtItsEnd:
 
 
 def test_partitions_that_come_or_go_while_a_worker_leaves_do_not_end_it(
-    kafka_bootstrap: str, prefix: str
+    log: Log,
 ) -> None:
     """It stops as it was told to, with exit code 0."""
-    settings = Settings(log=LogSettings(url=f"kafka+confluent://{kafka_bootstrap}", prefix=prefix))
-    with open_log(settings) as log:
-        log.create_topics(1, {})
-        session: Any = log.join("slot")
-        session._consumer = closing = _AssignsAtItsEnd(session._consumer, session)
-        session.close(5.0)
-        with pytest.raises(RuntimeError, match="closed"):
-            closing.memberid()
+    session: Any = log.join("slot")
+    session._consumer = closing = _AssignsAtItsEnd(session._consumer, session)
+    session.close(5.0)
+    with pytest.raises(RuntimeError, match="closed"):
+        closing.memberid()
 
 
-def test_a_record_of_a_paused_input_is_fetched_again(kafka_bootstrap: str, prefix: str) -> None:
+def test_a_record_of_a_paused_input_is_fetched_again(log: Log) -> None:
     """It is not taken while the input is paused; the client, which is past it, is placed before it."""
-    settings = Settings(log=LogSettings(url=f"kafka+confluent://{kafka_bootstrap}", prefix=prefix))
-    with open_log(settings) as log:
-        log.create_topics(1, {})
-        worker = Worker(log, "slot").start()
-        try:
-            session: Any = worker.session
-            assert worker.poll() == []
-            log.append([example(0, b"first")])
-            messages: list[Any] = []
-            while not any(message.error() is None for message in messages):
-                messages += session._consumer.consume(1, 1.0)
-            session.pause([("examples", 0)])
-            for message in messages:
-                session._take(message, taken := [], "read")
-                assert taken == []
-            session.resume([("examples", 0)])
-            assert [record.value for record in worker.take(1)] == [b"first"]
-        finally:
-            worker.close()
+    worker = Worker(log, "slot").start()
+    try:
+        session: Any = worker.session
+        assert worker.poll() == []
+        log.append([example(0, b"first")])
+        messages: list[Any] = []
+        while not any(message.error() is None for message in messages):
+            messages += session._consumer.consume(1, 1.0)
+        session.pause([("examples", 0)])
+        for message in messages:
+            session._take(message, taken := [], "read")
+            assert taken == []
+        session.resume([("examples", 0)])
+        assert [record.value for record in worker.take(1)] == [b"first"]
+    finally:
+        worker.close()

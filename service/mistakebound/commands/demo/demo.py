@@ -88,7 +88,7 @@ def demo(
 
 def _work(own: "Own", pace: float, *, once: bool, flip_labels: bool) -> "Report":
     """Send the pages and run a worker, until a signal or, `once`, until all is worked off."""
-    from mistakebound.commands.demo.pages import must_be_the_demos, read_pages, send_unsent, unsent
+    from mistakebound.commands.demo.pages import must_be_the_demos, read_pages, send, unsent
     from mistakebound.commands.progress import Progress
     from mistakebound.commands.topics.rules import default_partitions, wanted_config
     from mistakebound.config.checks import require_learner
@@ -109,13 +109,14 @@ def _work(own: "Own", pace: float, *, once: bool, flip_labels: bool) -> "Report"
         require_learner(settings, reached.partitions)
         must_be_the_demos(reached, settings)
         print_message(f"log {settings.log.url}, {number_of(reached.partitions, 'partition')}")
-        if not unsent(reached, settings):
+        left = unsent(reached, settings, flip_labels=flip_labels)
+        if not left:
             print_message(f"all {len(read_pages()):,} pages are in the log already, and none is sent again")
             print_message(f"to begin the demo afresh, {_afresh(settings)}")
 
         def produce() -> None:
             try:
-                if send_unsent(reached, settings, pace, stop, flip_labels=flip_labels):
+                if send(reached, left, pace, stop):
                     sent.set()
             except Exception as error:  # noqa: BLE001 - the worker's thread ends with it
                 failures.append(error)

@@ -72,17 +72,10 @@ def _is_the_demos(record: Record, pages: Mapping[str, Row], settings: Settings) 
     return any((one.topic, one.value) == (record.topic, record.value) for one in sent)
 
 
-def send_unsent(
-    log: Log,
-    settings: Settings,
-    examples_per_s: float,
-    stop: threading.Event,
-    *,
-    flip_labels: bool = False,
-) -> bool:
-    """Send what the topics do not hold yet, at full speed if the rate is 0. Returns whether all was sent."""
+def send(log: Log, records: Iterable[Outgoing], examples_per_s: float, stop: threading.Event) -> bool:
+    """Send these, at full speed if the rate is 0. Returns whether all were sent."""
     chunk: list[Outgoing] = []
-    for record in unsent(log, settings, flip_labels=flip_labels):
+    for record in records:
         chunk.append(record)
         if examples_per_s > 0 or len(chunk) >= CHUNK:
             log.append(chunk)
