@@ -151,16 +151,21 @@ class _FencedAtLast:
         self._producer.commit_transaction(timeout_s)
 
 
-def test_fenced_at_the_very_commit_is_told_as_fenced(log: Log, capfd: pytest.CaptureFixture[str]) -> None:
+def test_fenced_at_the_very_commit_is_told_as_fenced(
+    kafka_bootstrap: str, prefix: str, capfd: pytest.CaptureFixture[str]
+) -> None:
     """librdkafka is in a fatal error then, and raises it at whatever is asked of it, its end included; by itself it
     writes nothing."""
-    writer, taker = _writer(log), _writer(log)
-    sender = writer.settle()
-    sender._producer = _FencedAtLast(sender._producer, taker)
-    with pytest.raises(Fenced):
-        writer.write([Outgoing("predictions", 0, b"k", b"never")], {}, None)
-    taker.drop()
-    assert list(log.read("predictions", 0, 0)) == []
+    settings = Settings(log=LogSettings(url=f"kafka+confluent://{kafka_bootstrap}", prefix=prefix))
+    with open_log(settings) as log:
+        log.create_topics(1, {})
+        writer, taker = _writer(log), _writer(log)
+        sender = writer.settle()
+        sender._producer = _FencedAtLast(sender._producer, taker)
+        with pytest.raises(Fenced):
+            writer.write([Outgoing("predictions", 0, b"k", b"never")], {}, None)
+        taker.drop()
+        assert list(log.read("predictions", 0, 0)) == []
     assert "FATAL" not in capfd.readouterr().err
 
 
