@@ -16,7 +16,7 @@ from kafka.errors import KafkaError, KafkaTimeoutError
 from kafka.producer.transaction_manager import TransactionalRequestResult
 
 from mistakebound.log.kafka import KafkaLog, timeouts
-from mistakebound.log.kafka.kafka_python import append, make_clients
+from mistakebound.log.kafka.kafka_python import append
 from mistakebound.log.kafka.kafka_python import send as sending
 from mistakebound.log.kafka.write import Writer
 from mistakebound.log.protocol import Fenced, LogError, StaleGeneration, TransactionFailed
@@ -168,8 +168,8 @@ def replace(producer: Any, name: str, stub: Callable[[Any], Any] | None) -> None
 @pytest.fixture
 def hasty(monkeypatch: pytest.MonkeyPatch) -> None:
     """The same order of limits, in fifths and tenths; batches linger, so that one can expire."""
-    monkeypatch.setitem(make_clients._WRITING, "request_timeout_ms", 500)
-    monkeypatch.setitem(make_clients._WRITING, "delivery_timeout_ms", 1_000)
+    monkeypatch.setattr(timeouts, "REQUEST_MS", 500)
+    monkeypatch.setattr(timeouts, "DELIVERY_MS", 1_000)
     monkeypatch.setattr(timeouts, "FLUSH_S", 2)
     monkeypatch.setattr(timeouts, "COMMIT_S", 0.5)
     monkeypatch.setattr(timeouts, "ABORT_S", 0.5)

@@ -16,7 +16,7 @@ from kafka.errors import CommitFailedError, KafkaError, OutOfOrderSequenceNumber
 
 from mistakebound.core.records import NAME_NOT_UTF8, Outgoing, Position, Transaction
 from mistakebound.log.kafka import KafkaLog, timeouts
-from mistakebound.log.kafka.kafka_python import admin, append, batches, make_clients, send
+from mistakebound.log.kafka.kafka_python import admin, append, batches, send
 from mistakebound.log.kafka.kafka_python.errors import translated
 from mistakebound.log.kafka.kafka_python.make_clients import broker_partition
 from mistakebound.log.protocol import Polled, StaleGeneration, TransactionFailed, Unreachable
@@ -88,8 +88,8 @@ def outcome(future: Any) -> BaseException | None:
 @pytest.fixture
 def hasty(monkeypatch: pytest.MonkeyPatch) -> None:
     """The same order of limits, in thirds and halves: a busy machine answers within them, a test need not wait."""
-    monkeypatch.setitem(make_clients._WRITING, "request_timeout_ms", 1_500)
-    monkeypatch.setitem(make_clients._WRITING, "delivery_timeout_ms", 2_000)
+    monkeypatch.setattr(timeouts, "REQUEST_MS", 1_500)
+    monkeypatch.setattr(timeouts, "DELIVERY_MS", 2_000)
     monkeypatch.setattr(timeouts, "FLUSH_S", 3)
 
 

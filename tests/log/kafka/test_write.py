@@ -7,10 +7,11 @@ from typing import Any, ClassVar
 import pytest
 
 from mistakebound.core.records import Outgoing, Position
+from mistakebound.log.kafka import timeouts
 from mistakebound.log.kafka.log import KafkaLog
 from mistakebound.log.kafka.ports import Ends, fenced, given_up, moved_on
 from mistakebound.log.kafka.write import Writer
-from mistakebound.log.protocol import Fenced, LogError, Unreachable
+from mistakebound.log.protocol import Fenced, LogError, TransactionFailed, Unreachable
 
 OUTPUT = Outgoing("updates", 0, None, b"v")
 WATCHDOG: Any = SimpleNamespace(limit=lambda seconds, what: nullcontext())
@@ -129,6 +130,23 @@ def test_a_transaction_that_fails_is_aborted_and_costs_its_client(place: str, fa
     one.write([OUTPUT], {0: Position(1, 1)}, "member")
     assert len(broker.senders) == 2
     assert broker.committed == [b"v"]
+
+
+@pytest.mark.parametrize("place", ["flush", "positions", "commit"])
+def test_a_transaction_that_is_refused_after_the_time_it_may_take_has_failed_and_nobody_took_its_id(
+    place: str,
+) -> None:
+    """The broker ended it by its own clock, and answers as if the id had been taken. Nothing is left to abort."""
+    broker, clock = Broker(), iter((100.0, 100.0 + timeouts.TRANSACTION_MS / 1000))
+    one = Writer(broker.sender, "an id", WATCHDOG, clock.__next__)
+    one.settle()
+    (first,) = broker.senders
+    first.fails[place] = fenced("an id", "why")
+
+    with pytest.raises(TransactionFailed, match=r"the broker ended it: it took 10 s"):
+        one.write([OUTPUT], {0: Position(1, 1)}, "member")
+
+    assert first.calls[first.calls.index(place) + 1 :] == ["discard"]
 
 
 @pytest.mark.parametrize("again", [False, True])

@@ -95,3 +95,8 @@ def given_up(transactional_id: str, cause: str) -> TransactionFailed:
     return TransactionFailed(
         f"a transaction of {transactional_id} was given up ({cause}); rebuild from the log"
     )
+
+
+def outlasted(transactional_id: str, took_s: float) -> TransactionFailed:
+    """The broker no longer takes the transaction, after longer than it allows one to be open."""
+    return given_up(transactional_id, f"the broker ended it: it took {took_s:.0f} s")

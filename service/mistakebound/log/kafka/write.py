@@ -14,17 +14,20 @@ Guarantees:
    was committed: the first copy of the request may arrive later, and the broker would take it for one of
    the next transaction, since all transactions of a client share one epoch. The next client raises the
    epoch, which refuses such a copy.
+5. A fence says that another process took the id. The broker answers the same once it has ended a transaction
+   that took longer than it allows; so what is refused after that time has failed, and nobody is blamed for it.
 
 Not guaranteed: that a transaction of which `TransactionFailed` was raised is absent, when the broker
 fell silent at its very commit. After `settle`, read the log to know.
 """
 
+import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from mistakebound.core.records import Outgoing, Position, TopicPartition
 from mistakebound.log.kafka import timeouts
-from mistakebound.log.kafka.ports import Ends, Sender
+from mistakebound.log.kafka.ports import Ends, Sender, outlasted
 from mistakebound.log.kafka.watchdog import Watchdog
 from mistakebound.log.protocol import Fenced, LogError
 
@@ -32,8 +35,16 @@ from mistakebound.log.protocol import Fenced, LogError
 class Writer:
     """The transactions of one stable transactional id, one after another. Not thread-safe."""
 
-    def __init__(self, make: Callable[[str], Sender], transactional_id: str, watchdog: Watchdog) -> None:
+    def __init__(
+        self,
+        make: Callable[[str], Sender],
+        transactional_id: str,
+        watchdog: Watchdog,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        """`clock` is monotonic, in s."""
         self._make = make
+        self._clock = clock
         self._id = transactional_id
         self._watchdog = watchdog
         self._sender: Sender | None = None
@@ -63,6 +74,7 @@ class Writer:
         """
         sender = self.settle()
         sound = False
+        began_s = self._clock()
         try:
             with self._watchdog.limit(timeouts.STUCK_S, f"a transaction of {self._id}"):
                 ends = _transact(sender, outputs, positions, member)
@@ -72,6 +84,8 @@ class Writer:
             failure = sender.explain(error)
             if not isinstance(failure, Fenced):
                 sender.abort(timeouts.ABORT_S)
+            elif (took_s := self._clock() - began_s) >= timeouts.TRANSACTION_MS / 1000:
+                failure = outlasted(self._id, took_s)
             raise failure from error
         finally:
             if not sound:

@@ -93,7 +93,7 @@ class Connection:
     def transactional(self, transactional_id: str) -> Any:
         """A producer with stable id, not yet initialised."""
         ours = {
-            **_WRITING,
+            **_writing(),
             "transactional_id": transactional_id,
             "transaction_timeout_ms": timeouts.TRANSACTION_MS,
             # The broker still writes the last transaction's markers when the next one begins; the
@@ -104,7 +104,7 @@ class Connection:
 
     def plain(self) -> Any:
         """A producer outside transactions; retries do not repeat records."""
-        return self._make(KafkaProducer, {**_WRITING, "linger_ms": 5})
+        return self._make(KafkaProducer, {**_writing(), "linger_ms": 5})
 
     def client_id(self, slot: str) -> str:
         """How a slot's consumer calls itself; a successor knows its predecessor by it."""
@@ -178,15 +178,18 @@ _COMMITTED: Mapping[str, Any] = {
     "auto_offset_reset": "none",
     "allow_auto_create_topics": False,
 }
-_WRITING: Mapping[str, Any] = {
-    "acks": "all",
-    "enable_idempotence": True,
-    "allow_auto_create_topics": False,
-    "batch_size": 262_144,
-    "request_timeout_ms": timeouts.REQUEST_MS,
-    "delivery_timeout_ms": timeouts.DELIVERY_MS,
-    "max_block_ms": 30_000,
-}
+
+
+def _writing() -> dict[str, Any]:
+    return {
+        "acks": "all",
+        "enable_idempotence": True,
+        "allow_auto_create_topics": False,
+        "batch_size": 262_144,
+        "request_timeout_ms": timeouts.REQUEST_MS,
+        "delivery_timeout_ms": timeouts.DELIVERY_MS,
+        "max_block_ms": 30_000,
+    }
 
 
 def servers_of(url: str | None) -> list[str]:
