@@ -3,6 +3,9 @@
 `read` is bounded by the high watermark, not by the last stable offset: a reader that stopped at the
 latter would silently miss what is committed above another worker's open transaction. It ends when the
 client's *position* has reached the bound, for the last offsets may be transaction markers.
+
+This module is never compiled: a compiled generator that is thrown away unfinished does not run its `finally`, and
+whoever wants one record throws its read away.
 """
 
 import time
@@ -37,7 +40,8 @@ class Reader:
         self._names = names
         self._log = log
         self._watchdog = watchdog
-        self._idle: list[Fetcher] = []
+        self._idle: dict[bool, list[Fetcher]] = {False: [], True: []}
+        """By whether they were made to follow."""
         self._lent: set[Fetcher] = set()
         self._closed = False
 
@@ -57,7 +61,7 @@ class Reader:
     def close(self) -> None:
         """Close all fetchers, those of reads that were broken off too."""
         self._closed = True
-        for fetcher in (*self._idle, *self._lent):
+        for fetcher in (*self._idle[False], *self._idle[True], *self._lent):
             fetcher.close()
 
     def _records(
@@ -66,8 +70,7 @@ class Reader:
         if start >= stop:
             return
         doing = f"read {self._spelled(topic_partition)}"
-        fetcher = self._idle.pop() if self._idle else self._make(follows=False)
-        self._lent.add(fetcher)
+        fetcher = self._lend(follows=False)
         position, deadline = start, time.monotonic() + wait_s
         try:
             fetcher.start({topic_partition: start}, doing)
@@ -89,9 +92,7 @@ class Reader:
                         "transaction is open below it, or the broker is away"
                     )
         finally:
-            if self._take_back(fetcher):
-                fetcher.rest()
-                self._idle.append(fetcher)
+            self._take_back(fetcher, follows=False)
 
     def _batches(self, starts: Mapping[TopicPartition, int]) -> Generator[Sequence[Record]]:
         if not starts:
@@ -99,8 +100,7 @@ class Reader:
                 time.sleep(IDLE_S)
                 yield []
         doing = "follow " + ", ".join(map(self._spelled, starts))
-        fetcher = self._make(follows=True)
-        self._lent.add(fetcher)
+        fetcher = self._lend(follows=True)
         try:
             fetcher.start(starts, doing)
             while True:
@@ -108,13 +108,19 @@ class Reader:
                     records = fetcher.fetch(IDLE_S)
                 yield records
         finally:
-            if self._take_back(fetcher):
-                fetcher.close()
+            self._take_back(fetcher, follows=True)
 
-    def _take_back(self, fetcher: Fetcher) -> bool:
-        """Whether it is still open."""
+    def _lend(self, *, follows: bool) -> Fetcher:
+        idle = self._idle[follows]
+        fetcher = idle.pop() if idle else self._make(follows=follows)
+        self._lent.add(fetcher)
+        return fetcher
+
+    def _take_back(self, fetcher: Fetcher, *, follows: bool) -> None:
         self._lent.discard(fetcher)
-        return not self._closed
+        if not self._closed:
+            fetcher.rest()
+            self._idle[follows].append(fetcher)
 
     def _checked(self, topic: Topic, partition: int, start: int) -> int:
         """The partition's high watermark. Raises OffsetLost where `start` does not lie within its log."""
