@@ -63,7 +63,9 @@ def test_a_bounded_read_does_not_hold_up_the_next_one(monkeypatch: pytest.Monkey
     """The broker answers a fetch at the end of a partition soon; a follower, which stands there, asks more seldom."""
     waits: list[int] = []
     monkeypatch.setattr(client, "Consumer", lambda options, **_: waits.append(options["fetch.wait.max.ms"]))
-    connection = SimpleNamespace(servers=["127.0.0.1:9"], tokens=None, given={}, group="g")
+    connection = SimpleNamespace(
+        servers=["127.0.0.1:9"], tokens=None, given={}, group="g", reconnect_max_ms=1_000
+    )
     made: Any = SimpleNamespace(connection=connection, names=None)
 
     for follows in (False, True):

@@ -1,6 +1,7 @@
 """Which options reach which client, which are refused, and what a wrong address says."""
 
 import socket
+from types import SimpleNamespace
 from typing import Any
 
 import kafka.record.util
@@ -9,6 +10,7 @@ from kafka import KafkaAdminClient, KafkaConsumer, KafkaProducer
 from kafka.coordinator.assignors.range import RangePartitionAssignor
 
 from mistakebound.log.kafka import KafkaLog
+from mistakebound.log.kafka.confluent import client as confluent
 from mistakebound.log.kafka.kafka_python import make_clients
 from mistakebound.log.kafka.kafka_python.make_clients import Connection, servers_of
 from mistakebound.log.kafka.kafka_python.user_options import GUARDED
@@ -76,6 +78,31 @@ def test_the_users_value_replaces_our_default(made) -> None:
     make_each(Connection(settings(session_timeout_ms=45_000)))
 
     assert made["KafkaConsumer"]["session_timeout_ms"] == 45_000
+
+
+@pytest.mark.parametrize("url", ["kafka://127.0.0.1:9", "kafka+confluent://127.0.0.1:9"])
+@pytest.mark.parametrize(
+    ("given", "most_ms"),
+    [
+        ({}, 1_000),
+        ({"reconnect_backoff_ms": 5_000}, 5_000),
+        ({"reconnect_backoff_ms": 50, "reconnect_backoff_max_ms": 20_000}, 20_000),
+    ],
+)
+def test_a_broker_that_was_away_is_asked_again_within_a_second_unless_the_user_wants_it_later(
+    made, monkeypatch: pytest.MonkeyPatch, url: str, given: dict[str, int], most_ms: int
+) -> None:
+    """librdkafka takes no longest wait below the shortest."""
+    connection: Any = Connection(settings(url, **given))
+    if url.startswith("kafka+confluent"):
+        monkeypatch.setattr(confluent, "Consumer", lambda options, **_: made.setdefault("Consumer", options))
+        confluent.ConfluentClient(SimpleNamespace(connection=connection, names=None)).fetcher(follows=True)
+        found = {options["reconnect.backoff.max.ms"] for options in made.values()}
+    else:
+        make_each(connection)
+        found = {options["reconnect_backoff_max_ms"] for options in made.values()}
+
+    assert found == {most_ms}
 
 
 @pytest.mark.parametrize("name", GUARDED)

@@ -106,7 +106,7 @@ class ConfluentClient:
             "bootstrap.servers": ",".join(cluster.connection.servers),
             "metadata.max.age.ms": 30_000,
             "topic.metadata.refresh.interval.ms": 30_000,
-            "reconnect.backoff.max.ms": 1_000,
+            "reconnect.backoff.max.ms": cluster.connection.reconnect_max_ms,
             **SILENT,
         }
         if cluster.connection.tokens is not None:

@@ -115,6 +115,15 @@ class Connection:
         """Largest request that producers send."""
         return int(self.given.get("max_request_size", KafkaProducer.DEFAULT_CONFIG["max_request_size"]))
 
+    @property
+    def reconnect_max_ms(self) -> int:
+        """The longest wait before a broker that was away is asked again, where the user gives none: no shorter than the
+        first, if the user gives that.
+
+        By default kafka-python and librdkafka come to ask every half minute or every ten seconds; Java's client, every second.
+        """
+        return max(1_000, int(self.given.get("reconnect_backoff_ms", 0)))
+
     def options(self, client: Client, ours: Mapping[str, Any]) -> dict[str, Any]:
         """All options of `client`: our defaults, then the user's options, then what is guarded."""
         known: Mapping[str, Any] = client.DEFAULT_CONFIG  # type: ignore[attr-defined]
@@ -122,8 +131,7 @@ class Connection:
         everywhere: dict[str, Any] = {"bootstrap_servers": self.servers, "bootstrap_timeout_ms": 10_000}
         if self.tokens is not None:
             everywhere["sasl_oauth_token_provider"] = TokenProvider(self.tokens)
-        # By default a client that has met a dead broker often tries again only after half a minute; Java's, after 1 s.
-        waits = {"metadata_max_age_ms": 30_000, "reconnect_backoff_max_ms": 1_000}
+        waits = {"metadata_max_age_ms": 30_000, "reconnect_backoff_max_ms": self.reconnect_max_ms}
         return {**everywhere, **waits, **ours, **given}
 
     def _make(self, client: Client, ours: Mapping[str, Any]) -> Any:
