@@ -1,6 +1,5 @@
 """One worker as a process: its metrics and health, its checkpoints, its signals, its loop."""
 
-import gc
 import os
 import signal
 import socket
@@ -23,7 +22,7 @@ from mistakebound.worker import early_stop, logs, spans
 from mistakebound.worker.announcements import Announcements
 from mistakebound.worker.checkpoints.schedule import CheckpointSchedule
 from mistakebound.worker.epochs.epochs import epoch_without_waiting
-from mistakebound.worker.events import Event, Observe, Revoked, StateDropped, after_commits, show_all
+from mistakebound.worker.events import Observe, after_commits, show_all
 from mistakebound.worker.first_rejections import FirstRejections
 from mistakebound.worker.health import HealthLimits, Heartbeat
 from mistakebound.worker.http.page import pages
@@ -32,6 +31,7 @@ from mistakebound.worker.http.snapshot import Snapshots
 from mistakebound.worker.http.tls import tls_of
 from mistakebound.worker.idle_patterns import IdlePatterns
 from mistakebound.worker.loop import Worker
+from mistakebound.worker.memory import collect
 from mistakebound.worker.metrics.definitions import build_version
 from mistakebound.worker.metrics.metrics import Metrics
 from mistakebound.worker.metrics.model_insight import ModelInsight
@@ -121,23 +121,6 @@ def _ignore(number: int, frame: FrameType | None) -> None:
     """Does nothing: the watching thread gets a wake-up byte, which is written only if there is a handler."""
 
 
-def spare_the_collector() -> None:
-    """What is there by now stays, and steps make no cycles: the collector of cycles need not look at much, nor often.
-
-    By default it looks after every 700 new objects, amid steps of thousands of records: 6 % of a worker's time
-    (compiled, kafka-python, on a backlog).
-    """
-    gc.freeze()
-    gc.set_threshold(10_000, 10, 10)
-
-
-def _collect(event: Event) -> None:
-    """Clients that failed, and what they say of each rebalance, are cycles, which hold sockets and memory; the collector
-    by itself comes seldom."""
-    if isinstance(event, (StateDropped, Revoked)):
-        gc.collect()
-
-
 def work(
     log: Log,
     settings: Settings,
@@ -178,7 +161,7 @@ def work(
         heartbeat.observe,
         insight.observe,
         FirstRejections().observe,
-        _collect,
+        collect,
     ]
     if settings.features.include or settings.features.exclude:
         observers.append(IdlePatterns(settings).observe)

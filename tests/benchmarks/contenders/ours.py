@@ -8,7 +8,8 @@ from typing import Any
 from mistakebound.core.step import step
 from mistakebound.log import open_log
 from mistakebound.settings import Settings
-from mistakebound.worker.process import spare_the_collector, work
+from mistakebound.worker.memory import share_heaps, spare_the_collector
+from mistakebound.worker.process import work
 from mistakebound.worker.takeover import WorkerState
 from tests.benchmarks.contenders.task import Clock, Task
 
@@ -70,8 +71,9 @@ def main(task: Task) -> None:
         return commit(self, transaction, generation)
 
     session.poll, session.commit = timed, counted
+    share_heaps()  # as the command does
     with open_log(settings) as log:
-        spare_the_collector()  # as the command does
+        spare_the_collector()
         work(log, settings, lambda idle: ended, log_format="json", log_level="error", stepped=stepped)
 
 
