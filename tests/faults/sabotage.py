@@ -321,9 +321,9 @@ GUARDS: Mapping[str, Guard] = {
         SOAK,
         beyond=PROCESS,
     ),
-    "B9 a follower's client is closed": Guard(
+    "B9 a follower's client is lent again": Guard(
         "service/mistakebound/log/kafka/read.py",
-        "            if self._take_back(fetcher):\n                fetcher.close()\n",
+        "            self._idle[follows].append(fetcher)\n",
         "            pass\n",
         SOAK,
     ),
