@@ -161,6 +161,41 @@ def test_a_signal_at_any_moment_of_the_start_ends_the_worker_well(
     assert len(recount(place.log).predictions) == 200
 
 
+MEANWHILE = {
+    "a class is built": """
+class Late:
+    def __set_name__(self, owner, name):
+        signal.raise_signal(number)
+
+class Owner:
+    late = Late()
+""",
+    "all exceptions are kept": """
+try:
+    signal.raise_signal(number)
+except BaseException:
+    pass
+""",
+}
+"""What modules do while they are imported, to an exception that comes amid it."""
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+@pytest.mark.parametrize("module", MEANWHILE.values(), ids=MEANWHILE)
+def test_a_signal_amid_an_import_ends_the_process_well_whatever_the_module_does(
+    module: str, number: signal.Signals
+) -> None:
+    code = f"import signal\nfrom mistakebound.worker import early_stop\nearly_stop.install()\nnumber = {number:d}\n{module}"
+    done = subprocess.run(
+        [sys.executable, "-c", f"{code}\nraise SystemExit('it went on')"],
+        env=ENVIRON,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+
+
 def catches_sigterm(pid: int) -> bool:
     """Whether the process has a handler for it; Python itself has one for SIGINT from its beginning."""
     status = Path(f"/proc/{pid}/status").read_text()

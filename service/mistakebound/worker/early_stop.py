@@ -11,13 +11,12 @@ from types import FrameType
 from mistakebound.exit_codes import ExitCode
 
 _NUMBERS = (signal.SIGINT, signal.SIGTERM)
-_asked: list[int] = []
 
 
 def install() -> None:
     """From now on either signal ends the process with 0."""
     for number in _NUMBERS:
-        signal.signal(number, _end)
+        signal.signal(number, end)
 
 
 def end_on_interrupt() -> None:
@@ -36,21 +35,20 @@ def hear_interrupts() -> None:
         signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
-def was_asked() -> bool:
-    """Whether a signal came, in case the exception was lost in code that ignores all."""
-    return bool(_asked)
-
-
 def ignore() -> None:
     """The work is over and the exit code is known: a signal changes neither any more."""
     for number in _NUMBERS:
         signal.signal(number, signal.SIG_IGN)
 
 
+def end(number: int, frame: FrameType | None) -> None:  # noqa: ARG001
+    """End the process, well.
+
+    Not by an exception: what is being imported could keep it, or turn it into another. Python makes a RuntimeError of one
+    that comes amid `__set_name__`, as where numpy builds its classes.
+    """
+    os._exit(ExitCode.DONE)
+
+
 def _leave(number: int, frame: FrameType | None) -> None:  # noqa: ARG001
     os._exit(ExitCode.INTERRUPTED)
-
-
-def _end(number: int, frame: FrameType | None) -> None:  # noqa: ARG001
-    _asked.append(number)
-    raise SystemExit(0)

@@ -101,15 +101,12 @@ def stop_on_signals() -> Iterator[Stop]:
     # First the wake-up, then the handlers: with a handler that does nothing and no wake-up a signal would be lost.
     wakeup = signal.set_wakeup_fd(waking.fileno())
     before = {number: signal.signal(number, _ignore) for number in (signal.SIGTERM, signal.SIGINT, *LEVELS)}
-    if early_stop.was_asked():
-        stop.reason = "a signal at the start"
-        stop.set()
     try:
         yield stop
     finally:
         signal.set_wakeup_fd(wakeup)
-        for number, handler in before.items():
-            signal.signal(number, handler)
+        for number, handler in before.items():  # the work is over: nothing ends early any more
+            signal.signal(number, signal.SIG_IGN if handler is early_stop.end else handler)
         closing.set()
         waking.send(b"\0")
         watcher.join()
