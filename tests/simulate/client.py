@@ -174,11 +174,11 @@ class SimulatedFetcher:
         return position
 
     def rest(self) -> None:
-        self._next = {}
+        self._next, self._doing = {}, ""
 
     @property
     def follows(self) -> bool:
-        """Whether it reads on and on, and was not closed."""
+        """Whether it reads on and on: it neither rests nor is closed."""
         return self._doing.startswith("follow") and not self._closed
 
     def close(self) -> None:
@@ -590,7 +590,7 @@ class SimulatedLog(KafkaLog):
 
     @property
     def following(self) -> int:
-        """Clients that follow and were not closed."""
+        """Clients that follow."""
         return sum(1 for each in self._client.fetchers if each.follows)
 
     @property
