@@ -325,7 +325,7 @@ GUARDS: Mapping[str, Guard] = {
         "service/mistakebound/log/kafka/read.py",
         "            self._idle[follows].append(fetcher)\n",
         "            pass\n",
-        SOAK,
+        "log/kafka/test_read.py",
     ),
     "B9 a follower's thread ends": Guard(
         "service/mistakebound/worker/following.py",

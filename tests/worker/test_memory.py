@@ -11,7 +11,7 @@ from tests.support.project import python_path
 
 THREADS = 8
 PROGRAM = f"""
-import ctypes, re, sys, tempfile, threading
+import ctypes, tempfile, threading
 from mistakebound.worker.memory import share_heaps
 
 share_heaps()
