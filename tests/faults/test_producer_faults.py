@@ -167,7 +167,7 @@ def replace(producer: Any, name: str, stub: Callable[[Any], Any] | None) -> None
 
 @pytest.fixture
 def hasty(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The same order of limits, in fifths and tenths; batches linger, so that one can expire."""
+    """The limits in the same order, much shorter."""
     monkeypatch.setattr(timeouts, "REQUEST_MS", 500)
     monkeypatch.setattr(timeouts, "DELIVERY_MS", 1_000)
     monkeypatch.setattr(timeouts, "FLUSH_S", 2)

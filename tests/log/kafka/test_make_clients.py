@@ -9,6 +9,7 @@ import pytest
 from kafka import KafkaAdminClient, KafkaConsumer, KafkaProducer
 from kafka.coordinator.assignors.range import RangePartitionAssignor
 
+from mistakebound.log import check_client
 from mistakebound.log.kafka import KafkaLog
 from mistakebound.log.kafka.confluent import client as confluent
 from mistakebound.log.kafka.kafka_python import make_clients
@@ -116,6 +117,26 @@ def test_every_guarded_option_exists() -> None:
     """The list follows kafka-python's names."""
     known = {*KafkaConsumer.DEFAULT_CONFIG, *KafkaProducer.DEFAULT_CONFIG, *KafkaAdminClient.DEFAULT_CONFIG}
     assert set(GUARDED) <= known
+
+
+@pytest.mark.parametrize("url", ["kafka://127.0.0.1:9", "kafka+confluent://127.0.0.1:9"])
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"heartbeat_interval_ms": 10_000},
+        {"heartbeat_interval_ms": 6_000, "session_timeout_ms": 6_000},
+    ],
+)
+def test_a_heartbeat_that_no_session_would_see_is_refused(url: str, given: dict[str, int]) -> None:
+    """A worker would join its group, be thrown out and join it again, for ever."""
+    with pytest.raises(Misconfigured, match=r"heartbeat_interval_ms = \d+ .*session_timeout_ms = \d+"):
+        check_client(settings(url, **given))
+
+
+@pytest.mark.parametrize("given", [{"heartbeat_interval_ms": 9_999}, {"session_timeout_ms": 2_000}])
+def test_a_heartbeat_within_the_session_is_the_users_to_choose(given: dict[str, int]) -> None:
+    """One of the two may stand alone."""
+    check_client(settings(**given))
 
 
 def test_an_unknown_option_is_refused_by_name() -> None:

@@ -9,7 +9,7 @@ from mistakebound.core.records import Record
 from mistakebound.log.kafka.names import Names
 from mistakebound.log.kafka.read import Reader
 from mistakebound.settings import Settings
-from tests.log.kafka.test_write import WATCHDOG
+from tests.log.support.unwatched import UNWATCHED
 
 END = 3
 
@@ -66,7 +66,7 @@ def reader(made: list[Fetcher]) -> Reader:
         return made[-1]
 
     log: Any = Watermarks()
-    return Reader(make, Names.of(Settings()), log, WATCHDOG)
+    return Reader(make, Names.of(Settings()), log, UNWATCHED)
 
 
 def test_reads_one_after_another_share_a_fetcher_though_none_was_taken_to_its_end(

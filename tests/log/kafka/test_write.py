@@ -1,6 +1,5 @@
 """One transaction on a library that fails in every place: what becomes of its client, and who shuts out whom."""
 
-from contextlib import nullcontext
 from types import SimpleNamespace
 from typing import Any, ClassVar
 
@@ -12,9 +11,9 @@ from mistakebound.log.kafka.log import KafkaLog
 from mistakebound.log.kafka.ports import Ends, fenced, given_up, moved_on
 from mistakebound.log.kafka.write import Writer
 from mistakebound.log.protocol import Fenced, LogError, TransactionFailed, Unreachable
+from tests.log.support.unwatched import UNWATCHED
 
 OUTPUT = Outgoing("updates", 0, None, b"v")
-WATCHDOG: Any = SimpleNamespace(limit=lambda seconds, what: nullcontext())
 
 
 class Broker:
@@ -91,7 +90,7 @@ class Sender:
 
 
 def writer(broker: Broker) -> Writer:
-    return Writer(broker.sender, "an id", WATCHDOG)
+    return Writer(broker.sender, "an id", UNWATCHED)
 
 
 def test_a_client_that_cannot_take_the_id_is_closed_and_another_is_made_next_time() -> None:
@@ -138,7 +137,7 @@ def test_a_transaction_that_is_refused_after_the_time_it_may_take_has_failed_and
 ) -> None:
     """The broker ended it by its own clock, and answers as if the id had been taken. Nothing is left to abort."""
     broker, clock = Broker(), iter((100.0, 100.0 + timeouts.TRANSACTION_MS / 1000))
-    one = Writer(broker.sender, "an id", WATCHDOG, clock.__next__)
+    one = Writer(broker.sender, "an id", UNWATCHED, clock.__next__)
     one.settle()
     (first,) = broker.senders
     first.fails[place] = fenced("an id", "why")
@@ -167,7 +166,7 @@ def test_a_client_that_had_to_send_a_request_again_is_not_used_again(again: bool
 def exclusive(broker: Broker) -> Any:
     """A log of which only the writing is there."""
     log: Any = object.__new__(KafkaLog)
-    log._cluster = SimpleNamespace(connection=SimpleNamespace(group="g"), watchdog=WATCHDOG)
+    log._cluster = SimpleNamespace(connection=SimpleNamespace(group="g"), watchdog=UNWATCHED)
     log._client = broker
     return log
 

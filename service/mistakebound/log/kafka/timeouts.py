@@ -16,3 +16,6 @@ COMMIT_S = 30.0
 ABORT_S = 5.0
 STUCK_S = 120.0
 """No transaction as a whole, and no start of a transactional client, takes longer: the watchdog's limit."""
+
+SESSION_MS = 10_000
+"""The group takes a member for dead after so long without a heartbeat, where the user does not say otherwise."""

@@ -144,7 +144,7 @@ class ConfluentClient:
         ours = {
             "client.id": self._cluster.connection.client_id(slot),
             "partition.assignment.strategy": "range",
-            "session.timeout.ms": 10_000,
+            "session.timeout.ms": timeouts.SESSION_MS,
         }
         return ConfluentSession(partial(self._consumer, ours), self._cluster, partitions, writer)
 

@@ -80,7 +80,7 @@ class Connection:
             "client_id": self.client_id(slot),
             "partition_assignment_strategy": (RangePartitionAssignor,),
             "max_poll_records": 4_000,
-            "session_timeout_ms": 10_000,
+            "session_timeout_ms": timeouts.SESSION_MS,
             "heartbeat_interval_ms": 1_000,  # how soon a member hears that others come and go
             "fetch_max_wait_ms": 100,
         }

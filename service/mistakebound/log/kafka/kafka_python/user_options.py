@@ -9,6 +9,7 @@ Guarantees:
 3. TLS and SASL options without the protocol that uses them are refused: whoever names an authority
    does not want to talk in the clear.
 4. A codec is one of Kafka's, by the name that topics have for it.
+5. Heartbeats come within a session: librdkafka does not ask, and its member would never be in the group for long.
 """
 
 import ssl
@@ -19,7 +20,7 @@ from typing import Any
 
 from kafka import KafkaAdminClient, KafkaConsumer, KafkaProducer
 
-from mistakebound.log.kafka import aws_iam, oauth_options
+from mistakebound.log.kafka import aws_iam, oauth_options, timeouts
 from mistakebound.log.kafka.kafka_python.codecs import CODECS, NONE
 from mistakebound.log.protocol import Misconfigured
 
@@ -68,7 +69,7 @@ OWN_OPTIONS: Mapping[str, Sequence[str]] = {
 
 def checked(given: Mapping[str, Any]) -> dict[str, Any]:
     """The options as the client takes them. Raises Misconfigured with every problem found."""
-    problems = [*_not_for_the_user(given), *_protocol(given), *_compression(given)]
+    problems = [*_not_for_the_user(given), *_protocol(given), *_compression(given), *_heartbeat(given)]
     if not problems:
         problems = [*_sasl(given), *_tls(given)]
     if problems:
@@ -111,6 +112,16 @@ def _compression(given: Mapping[str, Any]) -> Iterator[str]:
     if codec is not None and codec != NONE and codec not in tuple(CODECS):
         names = ", ".join((NONE, *CODECS))
         yield f"kafka.compression_type = {codec!r} is not a codec of Kafka's; write one of {names}"
+
+
+def _heartbeat(given: Mapping[str, Any]) -> Iterator[str]:
+    session = given.get("session_timeout_ms", timeouts.SESSION_MS)
+    heartbeat = given.get("heartbeat_interval_ms")
+    if isinstance(heartbeat, int) and isinstance(session, int) and heartbeat >= session:
+        yield (
+            f"kafka.heartbeat_interval_ms = {heartbeat} leaves no heartbeat within kafka.session_timeout_ms = {session}, "
+            "so that the group would take every worker for dead; write at most a third of it"
+        )
 
 
 def _sasl(given: Mapping[str, Any]) -> Iterator[str]:
