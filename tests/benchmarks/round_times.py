@@ -25,7 +25,7 @@ from mistakebound.log.kafka.kafka_python.send import KafkaPythonSender
 from mistakebound.log.kafka.kafka_python.session import KafkaPythonSession
 from mistakebound.settings import Settings
 from mistakebound.worker import stepping
-from mistakebound.worker.memory import keep_heaps_small, spare_the_collector
+from mistakebound.worker.memory import share_heaps, spare_the_collector
 from mistakebound.worker.process import work
 from tests.benchmarks.latency import PARTITIONS, create_inputs
 from tests.log.support.broker import Broker
@@ -103,7 +103,7 @@ def _run(bootstrap: str, rate: int, seconds: int, spent: dict[str, list[float]],
 
     for name, holder, attribute in PARTS:
         setattr(holder, attribute, timed(name, getattr(holder, attribute)))
-    keep_heaps_small()  # as the command does
+    share_heaps()  # as the command does
     with open_log(settings) as log:
         log.create_topics(PARTITIONS, wanted_config(settings))
         command = [sys.executable, "-m", "tests.benchmarks.contenders.arrivals", json.dumps(arrivals)]

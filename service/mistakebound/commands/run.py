@@ -50,11 +50,11 @@ def run(
     from mistakebound.config.checks import cautions, require_for_run, require_learner
     from mistakebound.worker import logs
     from mistakebound.worker.http.tls import tls_of
-    from mistakebound.worker.memory import keep_heaps_small, spare_the_collector
+    from mistakebound.worker.memory import share_heaps, spare_the_collector
     from mistakebound.worker.process import stop_on_signals, work
     from mistakebound.worker.takeover import Accepted
 
-    keep_heaps_small()
+    share_heaps()
     logs.configure(log_format, level=log_level)
     settings = read_settings(config, sets, log)
     require_for_run(settings)

@@ -6,28 +6,21 @@ import os
 
 from mistakebound.worker.events import Event, Revoked, StateDropped
 
-_MMAP_THRESHOLD, _ARENA_MAX = -3, -8
-"""glibc's M_MMAP_THRESHOLD and M_ARENA_MAX."""
-ASKED = ((_ARENA_MAX, 2, "MALLOC_ARENA_MAX"), (_MMAP_THRESHOLD, 128 * 1024, "MALLOC_MMAP_THRESHOLD_"))
-"""Parameters of the C library, their values, and the variables by which the environment asks for others."""
+HEAPS = 2
+_ARENA_MAX = -8
+"""glibc's M_ARENA_MAX."""
 
 
-def keep_heaps_small() -> None:
-    """Have all threads share two heaps, and keep blocks of 128 KiB and more out of them, where the C library is glibc
-    and the environment does not say otherwise.
+def share_heaps() -> None:
+    """Have all threads share two heaps, where the C library is glibc and MALLOC_ARENA_MAX does not say otherwise.
 
     Call it before there are threads. By itself glibc makes a heap for each thread, up to eight for each core. A client's
     threads come and go, and what they leave lies scattered over all of them: on librdkafka memory grew by 4 MB an hour
-    though nothing was held longer. And by itself it takes blocks from a heap that are as large as any that was ever
-    freed. What is fetched at each takeover leaves holes there, which small blocks break up: on kafka-python memory grew
-    by 2 MB an hour. Neither costs time that could be measured.
+    though nothing was held longer. It costs no time that could be measured.
     """
     library = ctypes.CDLL(None)
-    if not hasattr(library, "gnu_get_libc_version"):
-        return
-    for parameter, value, variable in ASKED:
-        if variable not in os.environ:
-            library.mallopt(parameter, value)
+    if hasattr(library, "gnu_get_libc_version") and "MALLOC_ARENA_MAX" not in os.environ:
+        library.mallopt(_ARENA_MAX, HEAPS)
 
 
 def spare_the_collector() -> None:

@@ -8,7 +8,7 @@ from typing import Any
 from mistakebound.core.step import step
 from mistakebound.log import open_log
 from mistakebound.settings import Settings
-from mistakebound.worker.memory import keep_heaps_small, spare_the_collector
+from mistakebound.worker.memory import share_heaps, spare_the_collector
 from mistakebound.worker.process import work
 from mistakebound.worker.takeover import WorkerState
 from tests.benchmarks.contenders.task import Clock, Task
@@ -71,7 +71,7 @@ def main(task: Task) -> None:
         return commit(self, transaction, generation)
 
     session.poll, session.commit = timed, counted
-    keep_heaps_small()  # as the command does
+    share_heaps()  # as the command does
     with open_log(settings) as log:
         spare_the_collector()
         work(log, settings, lambda idle: ended, log_format="json", log_level="error", stepped=stepped)
