@@ -31,7 +31,7 @@ from mistakebound.worker.http.snapshot import Snapshots
 from mistakebound.worker.http.tls import tls_of
 from mistakebound.worker.idle_patterns import IdlePatterns
 from mistakebound.worker.loop import Worker
-from mistakebound.worker.memory import collect
+from mistakebound.worker.memory import give_back
 from mistakebound.worker.metrics.definitions import build_version
 from mistakebound.worker.metrics.metrics import Metrics
 from mistakebound.worker.metrics.model_insight import ModelInsight
@@ -158,7 +158,7 @@ def work(
         heartbeat.observe,
         insight.observe,
         FirstRejections().observe,
-        collect,
+        give_back,
     ]
     if settings.features.include or settings.features.exclude:
         observers.append(IdlePatterns(settings).observe)
