@@ -34,8 +34,6 @@ with tempfile.NamedTemporaryFile() as file:
     library.fclose(told)
     print(file.read().count(b"<heap nr="))
 """
-
-
 TAKING_OVER = """
 import ctypes
 from pathlib import Path

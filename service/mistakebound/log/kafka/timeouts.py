@@ -1,7 +1,7 @@
-"""How long the parts of a transaction may take. Each limit lets the one inside it come first:
+"""How long the parts of a transaction may take, and how long a member of the group may be silent.
 
-request < batch < flush, and batch < transaction: the client gives a batch up before the broker would abort
-the transaction around it, and we wait for the client until it has.
+Each limit of a transaction lets the one inside it come first: request < batch < flush, and batch < transaction. The
+client gives a batch up before the broker would abort the transaction around it, and we wait for the client until it has.
 """
 
 REQUEST_MS = 5_000
