@@ -48,6 +48,9 @@ class SimulatedPlace(Place):
         self._broker.forget((topic, partition), before)
 
     def close(self) -> None:
+        for log in self.opened:
+            driven: Any = log
+            driven.end_followers()
         super().close()
         self._held.close()
 
@@ -57,6 +60,13 @@ class Driven:
 
     def __init__(self, scheduler: Scheduler, driven: Any) -> None:
         self._scheduler, self._driven = scheduler, driven
+        self._followers: list[Generator[Any]] = []
+
+    def end_followers(self) -> None:
+        """End those that a test began. Left in a cycle, as errors make them, they would be ended by the collector: amid a task,
+        even of some later simulation, which then would never go on."""
+        for each in self._followers:
+            each.close()
 
     def __getattr__(self, name: str) -> Any:
         found = getattr(self._driven, name) if name != "partitions" else self._driven.partitions
@@ -70,7 +80,11 @@ class Driven:
             answer = self._run(work)
             if name == "join":
                 return Driven(self._scheduler, answer)
-            return self._go_on(answer) if name == "follow" else answer
+            if name != "follow":
+                return answer
+            follower = self._go_on(answer)
+            self._followers.append(follower)
+            return follower
 
         return call
 

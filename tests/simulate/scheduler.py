@@ -187,7 +187,7 @@ class Scheduler:
 
     def run(self, until: Callable[[], Any], limit_s: float) -> None:
         """Go on until `until()`. Raises Stuck after so much virtual time, or when nothing can happen."""
-        assert self._current is None, "called by a task"
+        assert getcurrent() is self._hub, "called by a task, perhaps of another simulation"
         deadline_s = self.now_s + limit_s
         while not until():
             able = self._able(deadline_s)
