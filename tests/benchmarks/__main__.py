@@ -8,7 +8,7 @@
     python -m tests.benchmarks offline        replay beside River, scikit-learn, Vowpal Wabbit; recovery
     python -m tests.benchmarks drift          windows, restarts at proved changes and ADWIN on streams that drift
 
-Each of these is a program of its own: python -m tests.benchmarks.latency, .growth, .takeover, .scale, .interpreters.
+Each of these is a program of its own: python -m tests.benchmarks.latency, .growth, .takeover, .scale, .interpreters, .pieces.
 What contenders need beyond the extra `test` is installed when it is first needed: pinned, in environments of its own.
 """
 

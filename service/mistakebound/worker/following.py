@@ -52,8 +52,8 @@ class Following:
 
     def behind(self, fold: Fold) -> int:
         """Offsets of the followed partitions that are not folded yet (transaction markers count)."""
-        ends = (self._log.high_watermark("updates", p) - fold.next_offsets[p] for p in self._partitions)
-        return sum(max(0, end) for end in ends)
+        left = (self._log.high_watermark("updates", p) - fold.next_offsets[p] for p in self._partitions)
+        return sum(max(0, each) for each in left)
 
     def close(self) -> None:
         """Stop reading. Updates that were read but not folded are dropped; they are still in the log."""

@@ -18,7 +18,7 @@ from mistakebound.worker.events import Observe, PollReturned
 STEPS = 2
 """How many steps' worth of records is buffered: of one that is committed, and of one that is made meanwhile."""
 STEPS_BYTES = 4
-"""How many times the bytes that a step may write are buffered."""
+"""So many times what a step may write in bytes is buffered."""
 FEW = 40
 """A poll that brings less than a fortieth of a step's records has brought all there were."""
 NONE = -1
@@ -97,7 +97,7 @@ class InputBuffer:
         return bool(inputs) and len(self._session.drained(inputs)) == len(inputs)
 
     def _poll(self, timeout_s: float) -> None:
-        """Poll until two steps' worth of records arrived, the time is up, or few arrive."""
+        """Poll until two steps' worth of records arrived, or the bytes of one, the time is up, or few arrive."""
         batch = self._batch
         closing = time.monotonic() + batch.max_delay.total_seconds()
         records = size = 0

@@ -41,7 +41,7 @@ from mistakebound.worker.torn_steps import newest_step
 
 POLL_S = 0.5
 SHARED = 2
-"""Most steps between two times that the updates of other workers are folded: one, and one that is made meanwhile."""
+"""Most steps in a chain where there are other workers, whose updates are folded before each chain."""
 LAG_EVERY_S = 2.0
 LEAVE_S = 5.0
 OVERTAKEN_REST_S = 0.2

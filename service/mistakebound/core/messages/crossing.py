@@ -15,7 +15,7 @@ from mistakebound.core.faults import BadRecord
 TENANT_BYTES = 128
 """Most bytes of a tenant's name, in UTF-8."""
 SHORT_TENANT = TENANT_BYTES // 4
-"""Characters that never take more bytes than that; nearly every tenant has fewer."""
+"""So many characters never take more than `TENANT_BYTES`, which need not be counted then; nearly every tenant has fewer."""
 
 
 def tenant_of(found: Any, pointer: str) -> str:

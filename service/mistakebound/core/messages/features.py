@@ -76,9 +76,8 @@ def reader(rules: FeatureSettings) -> Decode:
 def _decoded(raw: bytes) -> Any:
     try:
         return msgspec.json.decode(raw)
-    except (
-        msgspec.ValidationError
-    ) as error:  # in well-formed untyped JSON only a number can be wrong: too large
+    except msgspec.ValidationError as error:
+        # In well-formed untyped JSON only a number can be wrong: too large.
         raise BadRecord("number-out-of-range", f"features: {error}; keep within {LARGEST:g}") from None
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise BadRecord("not-json", f"features: {error}; send JSON in UTF-8") from None

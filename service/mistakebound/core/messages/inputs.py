@@ -23,7 +23,7 @@ from mistakebound.settings import FeatureSettings, LabelSettings, LabelValue, Me
 
 ID_BYTES = 128
 SHORT_ID = ID_BYTES // 4
-"""Characters that never take more bytes than that; nearly every id has fewer."""
+"""So many characters never take more than `ID_BYTES`, which need not be counted then; nearly every id has fewer."""
 NAMES_SHOWN = 3
 NAME_SHOWN = 40
 """Bytes of a header's name that a dead letter's detail shows."""
@@ -83,8 +83,6 @@ class InputReader:
             raise BadRecord("missing-features", "no features in the example; see messages.features")
         if self.columns is not None:
             raw = self.columns.kept(raw)
-        if type(found_id) is str and 0 < len(found_id) <= SHORT_ID:
-            return found_id, raw, tenant
         return _id(found_id, record), raw, tenant
 
     def label(self, record: Record, schemas: Known | None = None) -> tuple[str, LabelValue, Carried | None]:
@@ -107,8 +105,7 @@ class InputReader:
             features = features if features is UNSET else Raw(encode(features))
             if self._cross is not None and features is not UNSET:
                 tenant = resolve(whole, self._cross)
-        plain = type(found_id) is str and 0 < len(found_id) <= SHORT_ID
-        record_id = found_id if plain else _id(found_id, record)
+        record_id = _id(found_id, record)
         if found is UNSET or found is None:
             raise BadRecord("missing-label", f"no label for id {record_id!r}; see messages.label")
         label = self._declared(found, "label", "unknown-label")
@@ -197,6 +194,8 @@ def resolve(value: Any, pointer: str, default: Any = None) -> Any:
 
 
 def _id(found: Any, record: Record) -> str:
+    if type(found) is str and 0 < len(found) <= SHORT_ID:
+        return found
     if found is None:
         if record.key is None:
             raise BadRecord("missing-id", "no id in the value and no key; see messages.id")

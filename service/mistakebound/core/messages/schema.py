@@ -1,7 +1,7 @@
 """Bytes to data and back: one definition for every message, and its JSON Schema.
 
 Inputs are anybody's and are checked (BadRecord). The worker's own records are trusted to be its own:
-what it cannot read there stops it (BadLog). Messages never form cycles, so gc=False.
+what it cannot read there stops it (BadLog). Messages never form cycles: gc=False as for `records.Data`.
 """
 
 from collections.abc import Callable, Iterable, Mapping

@@ -49,8 +49,8 @@ class Model:
         self._binary = len(self.classes) == 2
         self._decoded = features.reader(settings.features)
         self._newest: tuple[bytes, Features] | None = None
-        """Features read last, and their text: a label often comes right after its example. One object of text has one
-        tenant."""
+        """Features read last, and their text: in a replay, and where a label came first, it follows its example at once.
+        The same object of text always has the same tenant."""
         self._check = accepted(settings)
         self.class_bytes = max((len(encode(value)) for value in self.classes), default=6 * ID_BYTES)
         """Largest JSON text of a class; a control character is escaped six-fold."""
@@ -186,8 +186,8 @@ class Model:
         return amount, predicted, published
 
     def _at_cost(self, amount: float, label: LabelValue, predicted: LabelValue | None) -> float:
-        """Of a cost-sensitive learner, an update's amount is the cost of its mistake. At a score of 0 there may be none
-        yet: then of taking the label's class for the other one."""
+        """Of a cost-sensitive learner, an update's amount is the cost of its mistake. At a score of 0 it updates though the
+        class may be right: then the cost is that of taking the label's class for the other one."""
         if self.costs is None or not amount:
             return amount
         if self._binary:
@@ -365,7 +365,7 @@ class Model:
 def raise_to(numbers: list[int], least: list[int]) -> None:
     """Each number to at least the one in its place."""
     for place, number in enumerate(least):
-        if number > numbers[place]:  # noqa: PLR1730 - `max` would be a call for each of an update's numbers
+        if number > numbers[place]:  # noqa: PLR1730 - see `PartitionStep.run`
             numbers[place] = number
 
 

@@ -1,7 +1,8 @@
 """What a partition step counts: for its partition's tallies, of life and of the epoch, and for the step's facts.
 
-Most counts are the same for all three, and are read off the decisions when the partition step closes. Only what later
-records of the same partition step depend on is kept up at once: the classes seen, and their majority.
+How examples and labels ended is the same for all three, and is read off the decisions when the partition step closes.
+What later records of the same partition step depend on is kept up at once: the classes seen, and their majority; so is
+what no decision tells: updates, mistakes by epoch, the lines of tenants, and what is asked for.
 """
 
 from collections import Counter
@@ -46,7 +47,7 @@ class Counting:
         `of_epoch`: it was made in the present epoch. `outstanding`: examples waiting, this one included.
         """
         name, life, epoch = spelled(label), self._life, self._epoch
-        # The reader gives equal classes as one object, which saves looking up the spelling of nearly every prediction.
+        # The reader gives equal declared classes as one object: nearly every prediction needs no second look-up.
         said = name if predicted is label else None if predicted is None else spelled(predicted)
         leader, differs = life.name, name != self._last
         if self._of_epoch is None and not (of_epoch and epoch.name == leader):
@@ -57,7 +58,7 @@ class Counting:
         self._last = name
         life.see(name)
         epoch.see(name)
-        if outstanding > self._outstanding:  # noqa: PLR1730 - `max` would be a call for each label
+        if outstanding > self._outstanding:  # noqa: PLR1730 - see `PartitionStep.run`
             self._outstanding = outstanding
         if predicted == label:
             return False
@@ -102,24 +103,25 @@ class Counting:
     def close(self, decisions: Sequence[Decision], examples: int, labels: int) -> None:
         """Add up what these decisions, and the numbers of examples and labels consumed, come to."""
         of_examples, of_labels = _outcomes(decisions)
-        of_examples["consumed"], of_labels["consumed"] = examples, labels
         for tally, majority in ((self._tallies.life, self._life), (self._tallies.epoch, self._epoch)):
             tally.majority_mistakes += majority.mistakes
             tally.outstanding = max(tally.outstanding, self._outstanding)
             tally.updates += self._updates
-            for outcome, count in of_examples.items():
-                tally.examples[outcome] += count
-            for outcome, count in of_labels.items():
-                tally.labels[outcome] += count
+            tally.examples["consumed"] += examples
+            tally.labels["consumed"] += labels
+            for of_example, count in of_examples.items():
+                tally.examples[of_example] += count
+            for of_label, count in of_labels.items():
+                tally.labels[of_label] += count
         self._close_confusion()
         facts = self._facts
         facts.baseline_mistakes += self._life.mistakes
-        facts.consumed["examples"] += of_examples.pop("consumed")
-        facts.consumed["labels"] += of_labels.pop("consumed")
-        for outcome, count in of_examples.items():
-            facts.examples[cast(ExampleOutcome, outcome)] += count
-        for outcome, count in of_labels.items():
-            facts.labels[cast(LabelOutcome, outcome)] += count
+        facts.consumed["examples"] += examples
+        facts.consumed["labels"] += labels
+        for of_example, count in of_examples.items():
+            facts.examples[of_example] += count
+        for of_label, count in of_labels.items():
+            facts.labels[of_label] += count
 
     def _close_confusion(self) -> None:
         """Count what was judged by (actual, predicted)."""
@@ -155,21 +157,18 @@ def _name(label: LabelValue | None) -> str | None:
     return None if label is None else spelled(label)
 
 
-def _outcomes(decisions: Sequence[Decision]) -> tuple[dict[str, int], dict[str, int]]:
+def _outcomes(decisions: Sequence[Decision]) -> tuple[dict[ExampleOutcome, int], dict[LabelOutcome, int]]:
     """How many examples and how many labels ended how."""
-    examples: dict[str, int] = {}
-    labels: dict[str, int] = {}
-    # Nearly all were applied: what is asked of every decision is asked in one comprehension.
-    others = [decision for decision in decisions if decision.outcome != "applied"]
-    applied = len(decisions) - len(others)
-    if applied:
-        examples["labelled"] = labels["applied"] = applied
-    counts = Counter((decision.outcome, decision.label_offset is None) for decision in others)
+    examples: dict[ExampleOutcome, int] = {}
+    labels: dict[LabelOutcome, int] = {}
+    counts = Counter((decision.outcome, decision.label_offset is None) for decision in decisions)
     for (outcome, of_example), count in counts.items():
         if of_example:
-            examples[outcome] = count
+            examples[cast(ExampleOutcome, outcome)] = count
         elif outcome != "parked":
-            labels[outcome] = count
+            labels[cast(LabelOutcome, outcome)] = count
+        if outcome == "applied":
+            examples["labelled"] = count
     return examples, labels
 
 

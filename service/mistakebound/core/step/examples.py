@@ -44,7 +44,7 @@ class Examples:
             features=Raw(raw),
             source=offset,
             at=ledger.stream_time,
-            model=model.encoded_version(),  # type: ignore[arg-type]
+            model=model.encoded_version(),  # type: ignore[arg-type] # the version's JSON, kept while it is the same
             tenant=UNSET if tenant is None else tenant,
         )
         beside: Beside | None = None

@@ -56,7 +56,7 @@ class Labels:
             of_tenants = settings.features.cross is not None or bool(ledger.tallies.tenants)
             draft.sizes.check_classes(*new_class, settings.batch.max_records, of_tenants=of_tenants)
         waiting = ledger.waiting.get(record_id)
-        if waiting is not None:  # the first row of `OUTCOMES`: nearly every label ends here
+        if waiting is not None:  # nearly every label: `OUTCOMES` says the same, whatever the label carries
             if time_ms >= 0:
                 delay_ms = time_ms - waiting.at
                 draft.facts.label_delays_seconds.append(delay_ms / 1000 if delay_ms > 0 else 0.0)
@@ -152,8 +152,9 @@ class Labels:
         if draft.more_said.asking is not None and x is not None:
             draft.counting.length(model.learner.length(x))
             asked = not late and (entry.beside is None or entry.beside.weight != 0)
-        if x is not None and draft.reader.knows(label):  # or else the label was parked in an older epoch,
-            due, now, says = model.judge(x, label)  # which had other classes
+        # An unknown one was parked in an older epoch, which had other classes.
+        if x is not None and draft.reader.knows(label):
+            due, now, says = model.judge(x, label)
             mistaken_now = says != label
             if self._issued and of_epoch:
                 due, behind = 1.0 if mistaken else 0.0, model.folded() - entry.updates

@@ -46,7 +46,7 @@ class PartitionStep:
         draft, ledger, waiting, most = self.draft, self.ledger, self.ledger.waiting, self.ledger.max_waiting
         for record in merge.take(draft.partition, drained):
             time_ms = record.timestamp_ms
-            if time_ms > ledger.stream_time:  # noqa: PLR1730 - `max` would be a call for each record
+            if time_ms > ledger.stream_time:  # noqa: PLR1730 - `max` takes 0.3 us an example in all, interpreted
                 ledger.stream_time = time_ms
             if ledger.stream_time > ledger.next_deadline and not ledger.nothing_overdue():
                 allowance = self.clear_away(allowance, room)
@@ -105,7 +105,7 @@ class PartitionStep:
         else:
             self.of_labels = is_label
             self.order.append(1)
-        if time_ms > self.newest[is_label]:  # noqa: PLR1730 - as above
+        if time_ms > self.newest[is_label]:  # noqa: PLR1730 - as in `run`
             self.newest[is_label] = time_ms
         offset = record.offset
         try:

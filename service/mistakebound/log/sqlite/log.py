@@ -100,7 +100,7 @@ class SqliteLog(Log):
         return self._follow(positions)
 
     def append(self, records: Iterable[Outgoing]) -> int:
-        """As the protocol says; committed every 50 ms or 4,000 records, whichever comes first, so that a
+        """As the protocol says; committed every 50 ms, 4,000 records or 32 MB, whichever comes first, so that a
         slow iterable's records are seen as they come."""
         ids, partitions = self._ids(), self.partitions
         waiting: list[Outgoing] = []

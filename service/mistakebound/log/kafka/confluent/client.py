@@ -116,7 +116,7 @@ class ConfluentClient:
     def fetcher(self, *, follows: bool) -> ConfluentFetcher:
         """A consumer that never joins the group; librdkafka asks for a group's name all the same."""
         again = SecondReading(self._cluster)
-        # One fetch is under way at a time: the next read waits until that of the last one, at its end, is answered.
+        # At the end of a read a fetch is still waiting at the broker, and the next read begins only once it is answered.
         ours = {} if follows else {"fetch.wait.max.ms": 10}
         return ConfluentFetcher(self._consumer(ours, _ignore), self._cluster.names, again)
 

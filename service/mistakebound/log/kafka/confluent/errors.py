@@ -48,7 +48,7 @@ _REMEDIES: tuple[tuple[frozenset[int], type[LogError], str], ...] = (
     (AUTH_REFUSED, Unreachable, "correct kafka.security_protocol, the kafka.ssl_* and kafka.sasl_* options"),
     (_DENIED, Refused, "grant this user the rights in deploy/security.md"),
     (
-        frozenset({KafkaError._BAD_MSG, KafkaError._BAD_COMPRESSION, KafkaError.INVALID_MSG}),
+        frozenset({KafkaError._BAD_COMPRESSION, KafkaError.INVALID_MSG}),
         Refused,
         "a record there is damaged; the broker takes no such records from producers, so look at its disk, and "
         "restore the partition from a replica or a backup",

@@ -2,9 +2,13 @@
 
 kafka-python 3.0.12 spends most of its time per record on what is the same for all records: it checks types,
 takes locks, makes a future and asks for the time. Here the client's own batches are filled and handed to its own
-accumulator; sequence numbers, retries, compression and acknowledgements stay with the client. Reads go
-the client's way down to the batch: it checks checksums and finds aborted transactions and markers as ever, and
-only the records inside are decoded here.
+accumulator; sequence numbers, retries, compression and acknowledgements stay with the client. What a fetch brought is
+unpacked here instead of in the client, batch by batch: its code still checks checksums and keeps the list of aborted
+transactions, what is asked of both stands here.
+
+It buys: a job that only passes records on by the client's own calls takes 18 us of a processor for each, this
+worker with its steps and its ledger 21, compiled 12 (deploy/performance.md). Of that, a record is decoded in 0.9 us
+instead of 2.2 (compiled 0.1), and put into a batch in 0.4 instead of 1.4 (compiled 0.2), without the client's own send.
 """
 
 import time

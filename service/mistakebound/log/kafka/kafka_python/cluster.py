@@ -89,7 +89,7 @@ class Cluster:
         return found[0] if isinstance(found[0], Lost) else None
 
     def stable_ends(self, topic_partitions: Sequence[TopicPartition]) -> dict[TopicPartition, int]:
-        """The same for any topics, whether watched or not. Raises Unreachable where the broker does not know them."""
+        """As `ends`, for any topics, whether watched or not. Raises Unreachable where the broker does not know them."""
         deadline = time.monotonic() + ENDS_MS / 1000
         while len(found := self.ends(topic_partitions)) < len(topic_partitions):
             if time.monotonic() > deadline:

@@ -3,7 +3,7 @@
 Guarantees:
 
 1. Every consumer reads committed records only, commits nothing by itself and never jumps to an end.
-2. All options that the user may give (`options.py`: TLS, SASL, buffers ...) reach every client that
+2. All options that the user may give (`user_options.py`: TLS, SASL, buffers ...) reach every client that
    knows them.
 3. A wrong address or a silent broker is an `Unreachable` that names it, within `bootstrap_timeout_ms`; a
    broker that refuses us is an `Unreachable` that says why, at once.
