@@ -8,9 +8,10 @@ from structlog.testing import capture_logs
 
 from mistakebound.settings import Settings
 from tests.support.folders import empty_folder
+from tests.support.polling import asked_often
 from tests.worker.support.working import settings_for
 
-__all__ = ["empty_folder"]
+__all__ = ["asked_often", "empty_folder"]
 
 
 @pytest.fixture

@@ -12,13 +12,13 @@ from tests.simulate.trials import TRIALS
 CHUNKS, QUICK, LONG = 8, 3, 40
 """Chunks of seeds, and seeds in each without and with `--long`."""
 TRAPPED: dict[str, tuple[int, Collection[str]]] = {
-    "late-copies": (31, ("bad line",)),
+    "late-copies": (17, ("bad line",)),
     "paused-partitions": (24, ()),
     "uncommitted": (1, ("pause", "kill")),
     "unfenced": (4, ("pause", "evict")),
     "lost-epoch": (1, ("double",)),
     "failed-sends": (0, ("disk full",)),
-    "unanswered-commits": (78, ("silence", "broker stalls")),
+    "unanswered-commits": (207, ("silence", "broker stalls")),
 }
 """A seed by which each open trap was found, and the faults that it takes. After a change to the code the same seed runs
 another story, so the test looks on from there."""

@@ -2,6 +2,8 @@
 
 import base64
 import json
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from confluent_kafka.schema_registry import SchemaRegistryClient, header_schema_id_serializer
@@ -16,11 +18,21 @@ from mistakebound.worker.registry.protoc import compiled
 Headers = list[tuple[str, bytes]]
 
 
+@contextmanager
+def client_of(registry: str | SchemaRegistryClient) -> Iterator[SchemaRegistryClient]:
+    """One for this URL; or the one given, which stays open: to make one takes longer than to write many messages."""
+    if isinstance(registry, SchemaRegistryClient):
+        yield registry
+    else:
+        with SchemaRegistryClient({"url": registry}) as client:
+            yield client
+
+
 def avro(
-    url: str, topic: str, schema: Any, message: Any, *, in_header: bool = False
+    registry: str | SchemaRegistryClient, topic: str, schema: Any, message: Any, *, in_header: bool = False
 ) -> tuple[bytes, Headers]:
     """(value, headers)."""
-    with SchemaRegistryClient({"url": url}) as client:
+    with client_of(registry) as client:
         return _written(AvroSerializer(client, json.dumps(schema), conf=_conf(in_header)), topic, message)
 
 

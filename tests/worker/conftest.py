@@ -5,22 +5,16 @@ from pathlib import Path
 
 import pytest
 
-from mistakebound.worker import loop
+from tests.support.polling import asked_often
 from tests.worker.support.object_store import ObjectStore, running
+
+__all__ = ["asked_often"]
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if "object_store" in getattr(item, "fixturenames", ()):
             item.add_marker("long")  # the store takes seconds to start
-
-
-@pytest.fixture(scope="package", autouse=True)
-def asked_often() -> Iterator[None]:
-    """Nobody writes to the logs of these tests but the tests: that nothing more comes is clear at once."""
-    with pytest.MonkeyPatch.context() as changed:
-        changed.setattr(loop, "POLL_S", 0.02)
-        yield
 
 
 @pytest.fixture

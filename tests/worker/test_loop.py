@@ -212,8 +212,11 @@ def test_a_log_that_does_not_answer_at_the_start_ends_the_worker() -> None:
         Run(FaultyLog(log, {("join", 0): "unreachable"}), chosen)
 
 
-def test_a_log_that_is_away_too_long_ends_the_worker(quiet: list[Any]) -> None:
+def test_a_log_that_is_away_too_long_ends_the_worker(
+    quiet: list[Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
     """After ten minutes it gives up waiting; it was live, but not ready, in the meantime."""
+    monkeypatch.setattr(loop, "AWAY_REST_S", 1.0)
     chosen = settings_for()
     with opened(chosen) as log:
         log.append(stream(20))

@@ -8,7 +8,7 @@ from typing import Any
 from mistakebound.core.records import Outgoing, Topic
 from mistakebound.log.protocol import Log
 from mistakebound.settings import Settings
-from tests.support.serializers import avro
+from tests.support.serializers import avro, client_of
 from tests.worker.support.working import settings_for
 
 BEGAN_MS = int(time.time() * 1000)
@@ -71,12 +71,13 @@ def send(
     log: Log, url: str, numbers: range, *, schema: dict[str, Any] = PAYMENT, in_header: bool = False
 ) -> None:
     """Payments, and each one's chargeback right behind it, in Avro."""
-    written = partial(avro, url, in_header=in_header)
-    for number in numbers:
-        value, headers = written("examples", schema, payment(number))
-        log.append([outgoing("examples", number, value, log.partitions, headers)])
-        value, headers = written("labels", CHARGEBACK, chargeback(number))
-        log.append([outgoing("labels", number, value, log.partitions, headers)])
+    with client_of(url) as client:
+        written = partial(avro, client, in_header=in_header)
+        for number in numbers:
+            value, headers = written("examples", schema, payment(number))
+            log.append([outgoing("examples", number, value, log.partitions, headers)])
+            value, headers = written("labels", CHARGEBACK, chargeback(number))
+            log.append([outgoing("labels", number, value, log.partitions, headers)])
 
 
 def send_json(log: Log, numbers: range) -> None:
