@@ -20,7 +20,8 @@ from tests.faults.support.stream import SETTINGS, stream
 REMEMBER = 500
 RULES = (f"labels.remember={REMEMBER}", "batch.max_records=100", "checkpoint.every=1")
 """Everything that is held is at its limit soon."""
-MINUTES = float(os.environ.get("MISTAKEBOUND_FAULTS_MINUTES") or 30)
+MINUTES = float(os.environ.get("MISTAKEBOUND_FAULTS_MINUTES") or 60)
+"""Half of it warms up. In a quarter of an hour, the noise of the allocators alone may come to what a rise is allowed."""
 PACE = sized(400, 60)
 """Examples a second: a low load for the long run."""
 PIECES_A_SECOND = sized(20, 4)
