@@ -1,4 +1,4 @@
-"""The fault suite in its full form: minutes to an hour, on real brokers.
+"""The fault suite in its full form: minutes to half an hour, on real brokers.
 
     python -m tests.faults [B1 B2 ...] [--seed N] [--short] [--client confluent] [--workers N] [--rounds N]
 

@@ -5,12 +5,13 @@ import time
 from collections.abc import Iterator
 from itertools import count, islice
 
+import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from mistakebound.core.records import Outgoing
 from tests.faults.conftest import Deploy
 from tests.faults.support.chance import chance_of, sized
-from tests.faults.support.children import Child
+from tests.faults.support.children import ENVIRON, Child
 from tests.faults.support.deployment import Deployment, page
 from tests.faults.support.fleet import Fleet, taken_over
 from tests.faults.support.footprint import Footprint, footprint, slope
@@ -20,8 +21,7 @@ from tests.faults.support.stream import SETTINGS, stream
 REMEMBER = 500
 RULES = (f"labels.remember={REMEMBER}", "batch.max_records=100", "checkpoint.every=1")
 """Everything that is held is at its limit soon."""
-MINUTES = float(os.environ.get("MISTAKEBOUND_FAULTS_MINUTES") or 60)
-"""Half of it warms up. In a quarter of an hour, the noise of the allocators alone may come to what a rise is allowed."""
+MINUTES = float(os.environ.get("MISTAKEBOUND_FAULTS_MINUTES") or 30)
 PACE = sized(400, 60)
 """Examples a second: a low load for the long run."""
 PIECES_A_SECOND = sized(20, 4)
@@ -30,6 +30,11 @@ ROUND_S = sized(0.8, 4)
 of them must lie in the warm-up."""
 ROUNDS = sized(3, None)
 """None: until the time is over."""
+LEAST_OF = 5
+"""Rounds of which the least memory counts: up to 1.6 MB that are free at a heap's end come and go."""
+NO_CACHES = "glibc.malloc.tcache_count=0"
+"""glibc keeps up to 0.24 MB of freed blocks for each thread. These caches fill in hours, by 0.6 MB in the first one, and hide
+what is held longer."""
 WARM_UP = sized(1, 0.5)
 """Rounds that are not compared; of the full form, this share of them."""
 FILES_MORE, THREADS_MORE = 2, 1
@@ -39,10 +44,11 @@ MOST_RISE_KIB_AN_HOUR = 1_024
 
 
 def test_a_worker_that_works_on_takes_no_more_of_its_machine(
-    on_kafka: Deploy, kafka_bootstrap: str, prefix: str
+    on_kafka: Deploy, kafka_bootstrap: str, prefix: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """In each round it works, gets the other's partitions as that one is stopped or killed, and loses them to its
     successor. Open files and threads stay as many, and its memory as large; nothing is lost or doubled."""
+    monkeypatch.setitem(ENVIRON, "GLIBC_TUNABLES", NO_CACHES)
     place = on_kafka(*SETTINGS, *RULES)
     fleet, taken = Fleet(place), list[tuple[float, Footprint]]()
     length = round(PACE * (MINUTES * 60 if ROUNDS is None else 2 * ROUND_S * ROUNDS))
@@ -103,9 +109,15 @@ def is_flat(taken: list[tuple[float, Footprint]]) -> None:
     assert max(each.threads for _, each in taken) <= first.threads + THREADS_MORE, told
     assert last.rss_kib - first.rss_kib <= MOST_RISE_KIB, told
     if ROUNDS is None:
-        rise = slope([(hour, each.rss_kib) for hour, each in taken])
+        rise = slope([(hour, each.rss_kib) for hour, each in floors(taken)])
         print(f"memory rises by {rise:.0f} KiB an hour, over {len(taken)} rounds")
         assert rise < MOST_RISE_KIB_AN_HOUR, told
+
+
+def floors(taken: list[tuple[float, Footprint]]) -> list[tuple[float, Footprint]]:
+    """The least of each few rounds."""
+    few = [taken[first : first + LEAST_OF] for first in range(0, len(taken) - LEAST_OF + 1, LEAST_OF)]
+    return [min(rounds, key=lambda each: each[1].rss_kib) for rounds in few]
 
 
 def latency(worker: Child) -> float:
