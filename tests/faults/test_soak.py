@@ -30,8 +30,6 @@ ROUND_S = sized(0.8, 4)
 of them must lie in the warm-up."""
 ROUNDS = sized(3, None)
 """None: until the time is over."""
-LEAST_OF = 5
-"""Rounds of which the least memory counts: up to 1.6 MB that are free at a heap's end come and go."""
 NO_CACHES = "glibc.malloc.tcache_count=0"
 """glibc keeps up to 0.24 MB of freed blocks for each thread. These caches fill in hours, by 0.6 MB in the first one, and hide
 what is held longer."""
@@ -109,15 +107,9 @@ def is_flat(taken: list[tuple[float, Footprint]]) -> None:
     assert max(each.threads for _, each in taken) <= first.threads + THREADS_MORE, told
     assert last.rss_kib - first.rss_kib <= MOST_RISE_KIB, told
     if ROUNDS is None:
-        rise = slope([(hour, each.rss_kib) for hour, each in floors(taken)])
+        rise = slope([(hour, each.rss_kib) for hour, each in taken])
         print(f"memory rises by {rise:.0f} KiB an hour, over {len(taken)} rounds")
         assert rise < MOST_RISE_KIB_AN_HOUR, told
-
-
-def floors(taken: list[tuple[float, Footprint]]) -> list[tuple[float, Footprint]]:
-    """The least of each few rounds."""
-    few = [taken[first : first + LEAST_OF] for first in range(0, len(taken) - LEAST_OF + 1, LEAST_OF)]
-    return [min(rounds, key=lambda each: each[1].rss_kib) for rounds in few]
 
 
 def latency(worker: Child) -> float:
