@@ -40,7 +40,7 @@ def json_schema(
     url: str, topic: str, schema: Any, message: Any, *, in_header: bool = False
 ) -> tuple[bytes, Headers]:
     """(value, headers)."""
-    with SchemaRegistryClient({"url": url}) as client:
+    with client_of(url) as client:
         return _written(JSONSerializer(json.dumps(schema), client, conf=_conf(in_header)), topic, message)
 
 
@@ -48,7 +48,7 @@ def protobuf(
     url: str, topic: str, text: str, name: str, message: Any, *, in_header: bool = False
 ) -> tuple[bytes, Headers]:
     """(value, headers). `message`: as Protobuf's JSON mapping has it; `name`: of its type."""
-    with SchemaRegistryClient({"url": url}) as client:
+    with client_of(url) as client:
         kind = message_type(text, name)
         serializer = ProtobufSerializer(kind, client, _conf(in_header))
         return _written(serializer, topic, json_format.ParseDict(message, kind()))

@@ -6,8 +6,8 @@ what no decision tells: updates, mistakes by epoch, the lines of tenants, and wh
 """
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from typing import cast
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TypeVar, cast
 
 from msgspec import UNSET
 
@@ -18,6 +18,8 @@ from mistakebound.core.messages.tallies import ExampleOutcome, LabelOutcome, Tal
 from mistakebound.core.step.confusions import Judged, add, counted
 from mistakebound.core.step.facts import StepFacts
 from mistakebound.settings import LabelValue
+
+Outcome = TypeVar("Outcome", bound=str)
 
 
 class Counting:
@@ -109,19 +111,15 @@ class Counting:
             tally.updates += self._updates
             tally.examples["consumed"] += examples
             tally.labels["consumed"] += labels
-            for of_example, count in of_examples.items():
-                tally.examples[of_example] += count
-            for of_label, count in of_labels.items():
-                tally.labels[of_label] += count
+            _add(tally.examples, of_examples.items())
+            _add(tally.labels, of_labels.items())
         self._close_confusion()
         facts = self._facts
         facts.baseline_mistakes += self._life.mistakes
         facts.consumed["examples"] += examples
         facts.consumed["labels"] += labels
-        for of_example, count in of_examples.items():
-            facts.examples[of_example] += count
-        for of_label, count in of_labels.items():
-            facts.labels[of_label] += count
+        _add(facts.examples, of_examples.items())
+        _add(facts.labels, of_labels.items())
 
     def _close_confusion(self) -> None:
         """Count what was judged by (actual, predicted)."""
@@ -170,6 +168,11 @@ def _outcomes(decisions: Sequence[Decision]) -> tuple[dict[ExampleOutcome, int],
         if outcome == "applied":
             examples["labelled"] = count
     return examples, labels
+
+
+def _add(counts: dict[Outcome, int], found: Iterable[tuple[Outcome, int]]) -> None:
+    for outcome, count in found:
+        counts[outcome] += count
 
 
 class Majority:
