@@ -347,14 +347,19 @@ def test_librdkafka_may_deliver_what_is_paused_and_the_session_does_not() -> Non
     assert joined.values() == [("examples", b"e0"), ("examples", b"e1")]
 
 
+def reading(group: Group) -> tuple[ConfluentFetcher, FakeLibrdkafka]:
+    """librdkafka's reader, and what the library gave it."""
+    member = FakeLibrdkafka(group, lambda error: None)
+    consumer: Any = member
+    again: Any = SimpleNamespace(record=None)
+    return ConfluentFetcher(consumer, NAMES, again), member
+
+
 def test_librdkafkas_reader_gives_what_came_before_an_error_and_then_the_error() -> None:
     """Passed over, it would leave a hole in what was read, such as a batch that is damaged."""
     group = Group()
     group.put("outcomes", 0, b"o0", b"o1")
-    member = FakeLibrdkafka(group, lambda error: None)
-    consumer: Any = member
-    again: Any = SimpleNamespace(record=None)
-    fetcher = ConfluentFetcher(consumer, NAMES, again)
+    fetcher, member = reading(group)
     fetcher.start({("outcomes", 0): 0}, "read outcomes")
     member.errors_due = [Message((NAMES.to_broker["outcomes"], 0), 2, None, KafkaError(KafkaError._BAD_MSG))]
 
@@ -363,3 +368,28 @@ def test_librdkafkas_reader_gives_what_came_before_an_error_and_then_the_error()
         fetcher.fetch(0.0)
     fetcher.start({("outcomes", 0): 1}, "read outcomes")
     assert [record.value for record in fetcher.fetch(0.0)] == [b"o1"]
+
+
+def test_librdkafkas_reader_asks_once_where_the_partitions_of_a_topic_are() -> None:
+    """Left to itself the library asks once a second, and each topic of a takeover would wait for that."""
+    fetcher, member = reading(Group())
+    outcomes, updates = NAMES.to_broker["outcomes"], NAMES.to_broker["updates"]
+    fetcher.start({("outcomes", 0): 0}, "read outcomes")
+    fetcher.start({("outcomes", 1): 0}, "read outcomes")
+    fetcher.start({("updates", 0): 0, ("updates", 1): 0, ("outcomes", 0): 0}, "follow")
+    assert member.asked == [outcomes, updates]
+
+
+def test_librdkafkas_reader_reads_where_nobody_told_it_of_a_topic() -> None:
+    """The library finds out by itself, if later; and the next read asks again."""
+    group = Group()
+    group.put("outcomes", 0, b"o0")
+    fetcher, member = reading(group)
+    member.away = True
+    fetcher.start({("outcomes", 0): 0}, "read outcomes")
+    assert [record.value for record in fetcher.fetch(0.0)] == [b"o0"]
+
+    member.away = False
+    fetcher.start({("outcomes", 0): 0}, "read outcomes")
+    fetcher.start({("outcomes", 0): 0}, "read outcomes")
+    assert member.asked == [NAMES.to_broker["outcomes"]] * 2

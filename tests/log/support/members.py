@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from types import SimpleNamespace
 from typing import Any, ClassVar
 
-from confluent_kafka import KafkaError
+from confluent_kafka import KafkaError, KafkaException
 from confluent_kafka import TopicPartition as PartitionOffset
 from kafka import TopicPartition as BrokerPartition
 from kafka.coordinator.base import MemberState
@@ -174,6 +174,9 @@ class FakeLibrdkafka(_Member):
         super().__init__(group)
         self.errors = errors
         self.errors_due: list[Message] = []
+        self.asked: list[str] = []
+        """Topics of which the broker was asked where their partitions are."""
+        self.away = False
         self._told_ends: dict[At, int] = {}
         self._chosen = False
         self._on_assign: Any = None
@@ -203,6 +206,11 @@ class FakeLibrdkafka(_Member):
                 found.append(Message(at, end, None, KafkaError(KafkaError._PARTITION_EOF)))
         due, self.errors_due = self.errors_due, []
         return found + due
+
+    def list_topics(self, topic: str, timeout_s: float) -> None:
+        self.asked.append(topic)
+        if self.away:
+            raise KafkaException(KafkaError(KafkaError._TRANSPORT))
 
     def assign(self, partitions: Sequence[Any]) -> None:
         self._chosen = True
