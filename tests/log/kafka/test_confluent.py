@@ -53,6 +53,29 @@ def test_options_keep_their_names() -> None:
     }
 
 
+def test_the_age_of_what_is_known_of_topics_is_how_often_they_are_asked_for() -> None:
+    """Two options of librdkafka, of which the one that sounds alike alone would change nothing."""
+    for options in translated_options({"metadata_max_age_ms": 500}).values():
+        assert options == {"metadata.max.age.ms": 500, "topic.metadata.refresh.interval.ms": 500}
+
+
+@pytest.mark.parametrize(("given", "seconds"), [({}, 30.0), ({"metadata_max_age_ms": 500}, 0.5)])
+def test_a_member_looks_at_its_inputs_as_often(
+    monkeypatch: pytest.MonkeyPatch, given: dict[str, int], seconds: float
+) -> None:
+    """That a topic was made anew the client does not tell."""
+    found: list[float] = []
+    monkeypatch.setattr(client, "ConfluentSession", lambda *_, look_every_s: found.append(look_every_s))
+    connection = SimpleNamespace(
+        servers=[], tokens=None, given=given, reconnect_max_ms=1_000, client_id=lambda slot: slot
+    )
+    made: Any = SimpleNamespace(connection=connection)
+
+    client.ConfluentClient(made).session(1, "slot", made)
+
+    assert found == [seconds]
+
+
 def test_an_option_without_counterpart_is_refused_by_name() -> None:
     """It would be silently without effect otherwise."""
     with pytest.raises(Misconfigured, match=r"kafka\.sock_chunk_bytes: librdkafka has no such option"):

@@ -139,6 +139,35 @@ def test_a_heartbeat_within_the_session_is_the_users_to_choose(given: dict[str, 
     check_client(settings(**given))
 
 
+@pytest.mark.parametrize("url", ["kafka://127.0.0.1:9", "kafka+confluent://127.0.0.1:9"])
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("metadata_max_age_ms", "500"),
+        ("fetch_min_bytes", 1.5),
+        ("linger_ms", -1),
+        ("send_buffer_bytes", "64k"),
+        ("session_timeout_ms", True),
+        ("batch_size", None),
+    ],
+)
+def test_a_number_that_is_none_is_refused_by_name(url: str, name: str, value: object) -> None:
+    """Before a client is made: in its thread it would fail where nobody hears of it."""
+    settings = Settings.model_validate({"log": {"url": url}, "kafka": {name: value}})
+    with pytest.raises(Misconfigured, match=rf"kafka\.{name} = {value!r} is not a whole number"):
+        check_client(settings)
+
+
+@pytest.mark.parametrize("value", ["false", 0])
+def test_a_switch_that_is_neither_true_nor_false_is_refused_by_name(value: object) -> None:
+    """`"false"` in quotes would switch it on."""
+    settings = Settings.model_validate(
+        {"log": {"url": "kafka://127.0.0.1:9"}, "kafka": {"enable_incremental_fetch_sessions": value}}
+    )
+    with pytest.raises(Misconfigured, match=r"= .* is neither true nor false; write one of them"):
+        check_client(settings)
+
+
 def test_an_unknown_option_is_refused_by_name() -> None:
     """A typing error does not pass silently."""
     with pytest.raises(Misconfigured, match="ssl_cafil"):

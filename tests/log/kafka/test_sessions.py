@@ -67,7 +67,8 @@ def librdkafka(group: Group) -> Joined:
         return made[-1]
 
     cluster: Any = group
-    return Joined(ConfluentSession(make, cluster, group.partitions, _writer(group)), made[0], group)
+    session = ConfluentSession(make, cluster, group.partitions, _writer(group), look_every_s=30.0)
+    return Joined(session, made[0], group)
 
 
 def _writer(group: Group) -> Writer:

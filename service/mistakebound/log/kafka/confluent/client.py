@@ -24,6 +24,8 @@ from mistakebound.log.protocol import Misconfigured
 
 _log = structlog.get_logger(__name__)
 
+AGE, REFRESH = "metadata.max.age.ms", "topic.metadata.refresh.interval.ms"
+"""For how long librdkafka believes what it heard of topics, and how often it asks; kafka-python has one option for both."""
 BOTH: Mapping[str, str] = {
     "security_protocol": "security.protocol",
     "ssl_cafile": "ssl.ca.location",
@@ -35,7 +37,7 @@ BOTH: Mapping[str, str] = {
     "sasl_plain_username": "sasl.username",
     "sasl_plain_password": "sasl.password",
     "sasl_kerberos_service_name": "sasl.kerberos.service.name",
-    "metadata_max_age_ms": "metadata.max.age.ms",
+    "metadata_max_age_ms": AGE,
     "connections_max_idle_ms": "connections.max.idle.ms",
     "reconnect_backoff_ms": "reconnect.backoff.ms",
     "reconnect_backoff_max_ms": "reconnect.backoff.max.ms",
@@ -92,7 +94,8 @@ def translated_options(given: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
     )
 
     def spelled(names: Mapping[str, str]) -> dict[str, Any]:
-        return {theirs: values[ours] for ours, theirs in names.items() if ours in values} | hostname
+        found = {theirs: values[ours] for ours, theirs in names.items() if ours in values} | hostname
+        return found | ({REFRESH: found[AGE]} if AGE in found else {})
 
     return {"consumer": spelled({**BOTH, **CONSUMING}), "producer": spelled({**BOTH, **PRODUCING})}
 
@@ -104,8 +107,8 @@ class ConfluentClient:
         self._cluster = cluster
         self._everywhere: dict[str, Any] = {
             "bootstrap.servers": ",".join(cluster.connection.servers),
-            "metadata.max.age.ms": 30_000,
-            "topic.metadata.refresh.interval.ms": 30_000,
+            AGE: 30_000,
+            REFRESH: 30_000,
             "reconnect.backoff.max.ms": cluster.connection.reconnect_max_ms,
             **SILENT,
         }
@@ -146,7 +149,9 @@ class ConfluentClient:
             "partition.assignment.strategy": "range",
             "session.timeout.ms": timeouts.SESSION_MS,
         }
-        return ConfluentSession(partial(self._consumer, ours), self._cluster, partitions, writer)
+        refresh_ms = {**self._everywhere, **self._given["consumer"]}[REFRESH]
+        make = partial(self._consumer, ours)
+        return ConfluentSession(make, self._cluster, partitions, writer, look_every_s=refresh_ms / 1_000)
 
     def _consumer(self, more: Mapping[str, Any], errors: Errors) -> Consumer:
         ours = {

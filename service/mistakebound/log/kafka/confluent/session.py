@@ -25,7 +25,6 @@ from mistakebound.log.protocol import Polled, Receipt, StaleGeneration, TopicDes
 METADATA_BYTES = 4_095
 """One less than a broker takes: the client sends a zero byte along."""
 STUCK_S = 90.0
-LOOK_S = 30.0
 SLICE_S = 0.1
 
 
@@ -33,9 +32,16 @@ class ConfluentSession:
     """One process's membership, with its transactional writer. Not thread-safe."""
 
     def __init__(
-        self, make: Callable[[Errors], Consumer], cluster: Cluster, partitions: int, writer: Writer
+        self,
+        make: Callable[[Errors], Consumer],
+        cluster: Cluster,
+        partitions: int,
+        writer: Writer,
+        look_every_s: float,
     ) -> None:
-        """`make` makes the group's member, not yet subscribed, with this listener for errors."""
+        """`make` makes the group's member, not yet subscribed, with this listener for errors. Whether the inputs are still
+        the same topics is looked at every `look_every_s`.
+        """
         self._names = cluster.names
         self._cluster = cluster
         self._admin = cluster.admin
@@ -54,7 +60,7 @@ class ConfluentSession:
         self._paused: set[BrokerPartition] = set()
         self._failed: KafkaError | None = None
         self._past_damage = False
-        self._looked_s = time.monotonic()
+        self._look_every_s, self._looked_s = look_every_s, time.monotonic()
         self._inputs = [self._names.to_broker[topic] for topic in INPUTS]
         self._ids = {each.name: each.id for each in self._described()}
         cluster.watch(partitions)
@@ -106,7 +112,7 @@ class ConfluentSession:
         if self._count != self._generation:
             self._adopt()
             return Polled(self._generation, self._owned, ())
-        if time.monotonic() - self._looked_s >= LOOK_S:
+        if time.monotonic() - self._looked_s >= self._look_every_s:
             self._look_at_topics()
         return Polled(self._generation, self._owned, records)
 

@@ -9,7 +9,8 @@ Guarantees:
 3. TLS and SASL options without the protocol that uses them are refused: whoever names an authority
    does not want to talk in the clear.
 4. A codec is one of Kafka's, by the name that topics have for it.
-5. Heartbeats come within a session: librdkafka does not ask, and its member would never be in the group for long.
+5. A number is a whole number, and a switch is true or false.
+6. Heartbeats come within a session: librdkafka does not ask, and its member would never be in the group for long.
 """
 
 import ssl
@@ -67,9 +68,24 @@ OWN_OPTIONS: Mapping[str, Sequence[str]] = {
 """Options that only one mechanism reads."""
 
 
+DEFAULTS: Mapping[str, Any] = {
+    name: default
+    for client in (KafkaConsumer, KafkaProducer, KafkaAdminClient)
+    for name, default in client.DEFAULT_CONFIG.items()
+}
+NUMBERS_UNSET = ("receive_buffer_bytes", "send_buffer_bytes")
+"""Numbers that the client's defaults leave to the system."""
+
+
 def checked(given: Mapping[str, Any]) -> dict[str, Any]:
     """The options as the client takes them. Raises Misconfigured with every problem found."""
-    problems = [*_not_for_the_user(given), *_protocol(given), *_compression(given), *_heartbeat(given)]
+    problems = [
+        *_not_for_the_user(given),
+        *_kinds(given),
+        *_protocol(given),
+        *_compression(given),
+        *_heartbeat(given),
+    ]
     if not problems:
         problems = [*_sasl(given), *_tls(given)]
     if problems:
@@ -80,17 +96,32 @@ def checked(given: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _not_for_the_user(given: Mapping[str, Any]) -> Iterator[str]:
-    clients = (KafkaConsumer, KafkaProducer, KafkaAdminClient)
-    known = {
-        *oauth_options.OPTIONS,
-        aws_iam.REGION,
-        *(name for client in clients for name in client.DEFAULT_CONFIG),
-    }
+    known = {*oauth_options.OPTIONS, aws_iam.REGION, *DEFAULTS}
     for name in given:
         if name in GUARDED:
             yield f"kafka.{name} ({GUARDED[name]}) is not for the user, remove it"
         elif name not in known:
             yield f"kafka.{name}: kafka-python has no such option; correct or remove it"
+
+
+def _kinds(given: Mapping[str, Any]) -> Iterator[str]:
+    """The clients would not ask before they need it: in a thread of their own, amid the work."""
+    for name, value in given.items():
+        default = DEFAULTS.get(name)
+        if name in GUARDED:
+            continue
+        if isinstance(default, bool) and not isinstance(value, bool):
+            yield f"kafka.{name} = {value!r} is neither true nor false; write one of them, without quotes"
+        elif _is_number(name, default) and not (_is_whole(value) and value >= 0):
+            yield f"kafka.{name} = {value!r} is not a whole number from 0 on; write one, without quotes"
+
+
+def _is_number(name: str, default: object) -> bool:
+    return _is_whole(default) or name in NUMBERS_UNSET
+
+
+def _is_whole(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)
 
 
 def _protocol(given: Mapping[str, Any]) -> Iterator[str]:
