@@ -21,7 +21,7 @@ from mistakebound.log.kafka import timeouts
 from mistakebound.log.kafka.confluent import client, send
 from mistakebound.log.kafka.confluent.client import translated_options
 from mistakebound.log.kafka.names import Names
-from mistakebound.log.protocol import Fenced, Log, Misconfigured, TransactionFailed
+from mistakebound.log.protocol import Fenced, Log, Misconfigured, TransactionFailed, Unreachable
 from mistakebound.settings import LogSettings, Settings
 from tests.log.support.worker import Worker, example
 
@@ -128,6 +128,49 @@ def test_a_fatal_error_that_meets_a_callback_is_told_as_what_it_is(call: str) ->
         getattr(sender, call)(1.0)
 
     assert isinstance(sender.explain(raised.value), Fenced)
+
+
+class Starting:
+    """A producer that says what is asked of it."""
+
+    def __init__(self, *, away: bool) -> None:
+        self.calls: list[str] = []
+        self._away = away
+
+    def list_topics(self, topic: str, timeout_s: float) -> None:
+        self.calls.append(f"connect for {topic}")
+        if self._away:
+            raise KafkaException(KafkaError(KafkaError._TRANSPORT))
+
+    def init_transactions(self, timeout_s: float) -> None:
+        self.calls.append("look for the coordinator")
+        if self._away:
+            raise KafkaException(KafkaError(KafkaError._TIMED_OUT))
+
+
+def test_a_producer_is_connected_before_it_looks_for_its_coordinator() -> None:
+    """To a broker that it heard of, not to the one it was told of: that one it leaves, amid the search even."""
+    producer = Starting(away=False)
+    made: Any = lambda errors, log: producer  # noqa: E731
+
+    send.ConfluentSender(made, Names.of(Settings()), "slot").initialise()
+
+    assert producer.calls == [
+        "connect for predictions",
+        "connect for predictions",
+        "look for the coordinator",
+    ]
+
+
+def test_a_broker_that_is_away_is_told_by_the_search_for_the_coordinator() -> None:
+    """As if nobody had tried to connect before."""
+    producer = Starting(away=True)
+    made: Any = lambda errors, log: producer  # noqa: E731
+
+    with pytest.raises(Unreachable, match="initialise transactions as slot"):
+        send.ConfluentSender(made, Names.of(Settings()), "slot").initialise()
+
+    assert producer.calls == ["connect for predictions", "look for the coordinator"]
 
 
 def test_a_client_that_was_thrown_away_ends_at_once() -> None:

@@ -20,6 +20,7 @@ from mistakebound.log.kafka.names import Names
 from mistakebound.log.kafka.ports import Ends, fenced, given_up, moved_on
 from mistakebound.log.protocol import LogError
 
+CONNECT_S = 1.0
 INIT_S = 30.0
 FULL_S = 0.1
 LATE_S = 2.0
@@ -75,6 +76,7 @@ class ConfluentSender:
         self._producer: Any = make(self._note, self._connections)
 
     def initialise(self) -> None:
+        self._connect()
         try:
             with own_error():
                 self._producer.init_transactions(INIT_S)
@@ -171,6 +173,17 @@ class ConfluentSender:
             self._producer.flush(0)
         # It holds us by its callback: its threads would live until a garbage collection.
         self._producer = None
+
+    def _connect(self) -> None:
+        """Have the client connected to a broker before it looks for its coordinator.
+
+        With the first answer librdkafka 2.16 leaves the broker whose address it was given for those that it heard of. A search
+        that comes between goes on after half a second: so it did in half of all starts. Where nobody answers, the search says so.
+        """
+        predictions = self._names.to_broker["predictions"]
+        with suppress(KafkaException):
+            for _ in range(2):
+                self._producer.list_topics(predictions, CONNECT_S)
 
     def _produce(self, name: str, record: Outgoing, timeout_s: float, delivered: Any) -> None:
         deadline = 0.0
