@@ -10,6 +10,7 @@ from mistakebound.log.kafka.names import Names
 from mistakebound.log.kafka.read import Reader
 from mistakebound.settings import Settings
 from tests.log.support.unwatched import UNWATCHED
+from tests.log.support.watched import Noted, Watched
 
 END = 3
 
@@ -115,3 +116,23 @@ def test_a_closed_reader_has_closed_every_fetcher_once(reader: Reader, made: lis
     del held
 
     assert [each.calls.count("close") for each in made] == [1] * len(made)
+
+
+def test_no_call_of_a_fetcher_may_hang_for_ever() -> None:
+    """Neither its first nor its last."""
+    watchdog = Watched()
+
+    def make(*, follows: bool) -> Any:
+        return Noted(Fetcher(follows=follows), watchdog)
+
+    log: Any = Watermarks()
+    looked_after: Any = watchdog
+    one = Reader(make, Names.of(Settings()), log, looked_after)
+    assert len(list(one.read("updates", 0, 0, None, 1.0))) == END
+    following = one.follow({("updates", 0): 0})
+    next(following)
+    following.close()
+    one.close()
+
+    assert watchdog.seen == {"start", "fetch", "position", "rest", "close"}
+    assert watchdog.unseen == set()

@@ -12,6 +12,7 @@ from mistakebound.log.kafka.ports import Ends, fenced, given_up, moved_on
 from mistakebound.log.kafka.write import Writer
 from mistakebound.log.protocol import Fenced, LogError, TransactionFailed, Unreachable
 from tests.log.support.unwatched import UNWATCHED
+from tests.log.support.watched import Noted, Watched
 
 OUTPUT = Outgoing("updates", 0, None, b"v")
 
@@ -199,3 +200,24 @@ def test_what_was_decided_exclusively_is_decided_again_where_nobody_knows_whethe
     assert exclusive(broker).exclusively(decide) == 1
     assert (decided, broker.committed) == (2, [b"v"])
     assert all(each.calls[-1] == "discard" for each in broker.senders)
+
+
+def test_no_call_of_a_client_may_hang_for_ever() -> None:
+    """An abort and a close neither: librdkafka has hung there, too, and the worker would stand still without a word."""
+    broker, watchdog = Broker(), Watched()
+
+    def make(transactional_id: str) -> Any:
+        return Noted(broker.sender(transactional_id), watchdog)
+
+    looked_after: Any = watchdog
+    one = Writer(make, "an id", looked_after)
+    one.write([OUTPUT], {0: Position(1, 1)}, None)
+    broker.senders[0].fails["flush"] = given_up("an id", "why")
+    with pytest.raises(TransactionFailed):
+        one.write([OUTPUT], {}, None)
+    broker.unreachable = True
+    with pytest.raises(Unreachable):
+        one.settle()
+
+    assert watchdog.seen >= {"initialise", "send", "flush", "send_positions", "commit", "abort", "discard"}
+    assert watchdog.unseen == {"explain"}

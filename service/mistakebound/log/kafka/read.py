@@ -61,8 +61,9 @@ class Reader:
     def close(self) -> None:
         """Close all fetchers, those of reads that were broken off too."""
         self._closed = True
-        for fetcher in (*self._idle[False], *self._idle[True], *self._lent):
-            fetcher.close()
+        with self._watchdog.limit(STUCK_S, "close the readers"):
+            for fetcher in (*self._idle[False], *self._idle[True], *self._lent):
+                fetcher.close()
 
     def _records(
         self, topic_partition: TopicPartition, start: int, stop: int, wait_s: float
@@ -73,7 +74,7 @@ class Reader:
         fetcher = self._lend(follows=False)
         position, deadline = start, time.monotonic() + wait_s
         try:
-            fetcher.start({topic_partition: start}, doing)
+            self._start(fetcher, {topic_partition: start}, doing)
             while position < stop:
                 with self._watchdog.limit(STUCK_S, doing):
                     records = fetcher.fetch(POLL_S)
@@ -92,7 +93,7 @@ class Reader:
                         "transaction is open below it, or the broker is away"
                     )
         finally:
-            self._take_back(fetcher, follows=False)
+            self._take_back(fetcher, doing, follows=False)
 
     def _batches(self, starts: Mapping[TopicPartition, int]) -> Generator[Sequence[Record]]:
         if not starts:
@@ -102,13 +103,13 @@ class Reader:
         doing = "follow " + ", ".join(map(self._spelled, starts))
         fetcher = self._lend(follows=True)
         try:
-            fetcher.start(starts, doing)
+            self._start(fetcher, starts, doing)
             while True:
                 with self._watchdog.limit(STUCK_S, doing):
                     records = fetcher.fetch(IDLE_S)
                 yield records
         finally:
-            self._take_back(fetcher, follows=True)
+            self._take_back(fetcher, doing, follows=True)
 
     def _lend(self, *, follows: bool) -> Fetcher:
         idle = self._idle[follows]
@@ -116,10 +117,15 @@ class Reader:
         self._lent.add(fetcher)
         return fetcher
 
-    def _take_back(self, fetcher: Fetcher, *, follows: bool) -> None:
+    def _start(self, fetcher: Fetcher, starts: Mapping[TopicPartition, int], doing: str) -> None:
+        with self._watchdog.limit(STUCK_S, doing):
+            fetcher.start(starts, doing)
+
+    def _take_back(self, fetcher: Fetcher, doing: str, *, follows: bool) -> None:
         self._lent.discard(fetcher)
         if not self._closed:
-            fetcher.rest()
+            with self._watchdog.limit(STUCK_S, doing):
+                fetcher.rest()
             self._idle[follows].append(fetcher)
 
     def _checked(self, topic: Topic, partition: int, start: int) -> int:

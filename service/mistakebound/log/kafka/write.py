@@ -61,7 +61,7 @@ class Writer:
             with self._watchdog.limit(timeouts.STUCK_S, f"initialise transactions as {self._id}"):
                 sender.initialise()
         except LogError:
-            sender.discard()
+            self._discard(sender)
             raise
         self._sender = sender
         return sender
@@ -83,7 +83,8 @@ class Writer:
         except sender.errors as error:
             failure = sender.explain(error)
             if not isinstance(failure, Fenced):
-                sender.abort(timeouts.ABORT_S)
+                with self._watchdog.limit(timeouts.STUCK_S, f"abort a transaction of {self._id}"):
+                    sender.abort(timeouts.ABORT_S)
             elif (took_s := self._clock() - began_s) >= timeouts.TRANSACTION_MS / 1000:
                 failure = outlasted(self._id, took_s)
             raise failure from error
@@ -95,6 +96,10 @@ class Writer:
         """Throw the client away; the next transaction, or `settle`, makes another."""
         sender, self._sender = self._sender, None
         if sender is not None:
+            self._discard(sender)
+
+    def _discard(self, sender: Sender) -> None:
+        with self._watchdog.limit(timeouts.STUCK_S, f"close the client of {self._id}"):
             sender.discard()
 
 
