@@ -151,9 +151,37 @@ LOG: Sequence[Guard] = (
     Guard(
         "a client that cannot take its id is left open",
         "log/kafka/write.py",
-        "        except LogError:\n            sender.discard()\n            raise",
+        "        except LogError:\n            self._discard(sender)\n            raise",
         "        except LogError:\n            raise",
         "log/kafka/test_write.py::test_a_client_that_cannot_take_the_id_is_closed_and_another_is_made_next_time",
+    ),
+    Guard(
+        "an abort may hang unseen",
+        "log/kafka/write.py",
+        '                with self._watchdog.limit(timeouts.STUCK_S, f"abort a transaction of {self._id}"):\n',
+        "                if True:\n",
+        "log/kafka/test_write.py::test_no_call_of_a_client_may_hang_for_ever",
+    ),
+    Guard(
+        "the end of a read may hang unseen",
+        "log/kafka/read.py",
+        "            with self._watchdog.limit(STUCK_S, doing):\n                fetcher.rest()",
+        "            if True:\n                fetcher.rest()",
+        "log/kafka/test_read.py::test_no_call_of_a_fetcher_may_hang_for_ever",
+    ),
+    Guard(
+        "librdkafka's reader waits until the client looks where a topic's partitions are",
+        "log/kafka/confluent/fetch.py",
+        "                self._consumer.list_topics(topic, METADATA_S)\n",
+        "",
+        "log/kafka/test_sessions.py::test_librdkafkas_reader_asks_once_where_the_partitions_of_a_topic_are",
+    ),
+    Guard(
+        "librdkafka's producer looks for its coordinator before it is connected",
+        "log/kafka/confluent/send.py",
+        "        self._connect()\n",
+        "",
+        "log/kafka/test_confluent.py::test_a_producer_is_connected_before_it_looks_for_its_coordinator",
     ),
     Guard(
         "a client that was fenced is asked to abort",
