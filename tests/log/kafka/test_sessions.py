@@ -12,10 +12,12 @@ from kafka.coordinator.base import MemberState
 from mistakebound.core.records import Position, Record, Transaction
 from mistakebound.log.kafka.confluent.fetch import ConfluentFetcher
 from mistakebound.log.kafka.confluent.session import ConfluentSession
+from mistakebound.log.kafka.joining import Joining
 from mistakebound.log.kafka.kafka_python.session import KafkaPythonSession
 from mistakebound.log.kafka.write import Writer
 from mistakebound.log.protocol import Polled, Refused, StaleGeneration, TransactionFailed, Unreachable
 from tests.log.support.members import NAMES, FakeKafkaConsumer, FakeLibrdkafka, FakeSender, Group, Message
+from tests.log.support.watched import Noted
 
 EXAMPLES, LABELS = ("examples", 0), ("labels", 0)
 
@@ -41,6 +43,13 @@ class Joined:
             self.session.seek(p, 0, 0)
         return generation
 
+    def shares_out(self) -> None:
+        """The group begins anew; who gets what is not known yet."""
+        if isinstance(self.member, FakeLibrdkafka):
+            self.member.revoke()
+        else:
+            self.member._coordinator.rejoin_needed = True
+
     def wait_a_minute(self) -> None:
         """So that librdkafka's session looks at its topics again."""
         if isinstance(self.member, FakeLibrdkafka):
@@ -53,9 +62,8 @@ class Joined:
 
 
 def kafka_python(group: Group) -> Joined:
-    member = FakeKafkaConsumer(group)
+    member = group.member = FakeKafkaConsumer(group)
     cluster: Any = group
-    cluster.connection = SimpleNamespace(member=lambda slot: member, group="g")
     return Joined(KafkaPythonSession(cluster, group.partitions, "slot", _writer(group)), member, group)
 
 
@@ -64,7 +72,7 @@ def librdkafka(group: Group) -> Joined:
 
     def make(errors: Any) -> Any:
         made.append(FakeLibrdkafka(group, errors))
-        return made[-1]
+        return Noted(made[-1], group.watchdog)
 
     cluster: Any = group
     session = ConfluentSession(make, cluster, group.partitions, _writer(group), look_every_s=30.0)
@@ -72,7 +80,7 @@ def librdkafka(group: Group) -> Joined:
 
 
 def _writer(group: Group) -> Writer:
-    watchdog: Any = group
+    watchdog: Any = group.watchdog
     return Writer(lambda _: FakeSender(group), "an id", watchdog)
 
 
@@ -280,6 +288,44 @@ def test_an_input_that_gets_more_partitions_amid_the_work_is_refused(joined: Joi
     joined.wait_a_minute()
 
     with pytest.raises(Refused, match=r"partition counts changed: .*examples 3, .*labels 3, at start 2"):
+        joined.values()
+
+
+def test_no_call_of_a_librdkafka_member_may_hang_unseen() -> None:
+    """Each is answered by a thread of the library's, which others have seen standing still."""
+    joined = librdkafka(Group())
+    joined.group.put("examples", 0, b"e0")
+    joined.placed(0)
+    joined.values()
+    joined.session.pause([EXAMPLES])
+    joined.session.resume([EXAMPLES])
+    joined.member.revoke()
+    joined.session.close(1.0)
+
+    calls = {"subscribe", "consume", "assign", "pause", "resume", "memberid", "close"}
+    assert (joined.group.watchdog.seen, joined.group.watchdog.unseen) == (calls, set())
+
+
+def test_a_member_that_does_not_join_again_is_given_up(
+    joined: Joined, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It would be silent for ever. What is joined in time is not, however often, nor a poll that brings the assignment."""
+    now_s = 0.0
+    monkeypatch.setattr(joined.session, "_outside", Joining(300.0, lambda: now_s))
+    for _ in range(3):
+        joined.placed(0)
+        assert joined.values() == []
+        joined.shares_out()
+        assert joined.values() == []
+        now_s += 350.0
+        assert joined.values() == []
+    now_s += 50.0
+    joined.placed(0)
+    joined.shares_out()
+    joined.values()
+    now_s += 400.0
+
+    with pytest.raises(Unreachable, match="has not let this worker in for 400 s"):
         joined.values()
 
 

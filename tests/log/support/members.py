@@ -6,7 +6,6 @@
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass
 from types import SimpleNamespace
 from typing import Any, ClassVar
@@ -21,6 +20,7 @@ from mistakebound.log.kafka.names import Names
 from mistakebound.log.kafka.ports import Ends, given_up, moved_on
 from mistakebound.log.protocol import LogError, TopicDescription
 from mistakebound.settings import Settings
+from tests.log.support.watched import Watched
 
 At = tuple[str, int]
 NAMES = Names.of(Settings())
@@ -44,6 +44,9 @@ class Group:
         """With which each transaction was committed."""
         self.removed: list[str] = []
         self.metadata_asked = 0
+        self.watchdog = Watched()
+        self.member: Any = None
+        """What kafka-python makes for the next session."""
 
     def put(self, topic: Any, partition: int, *values: bytes) -> None:
         at = NAMES.to_broker[topic], partition
@@ -62,16 +65,12 @@ class Group:
         return NAMES
 
     @property
-    def admin(self) -> Any:
-        return self
+    def connection(self) -> Any:
+        return SimpleNamespace(member=lambda slot: self.member, group="g", longest_join_s=300.0)
 
     @property
-    def watchdog(self) -> Any:
+    def admin(self) -> Any:
         return self
-
-    @contextmanager
-    def limit(self, seconds: float, what: str) -> Iterator[None]:
-        yield
 
     def describe(self, wanted: Sequence[Any]) -> dict[Any, TopicDescription]:
         self.metadata_asked += 1
@@ -305,6 +304,7 @@ class FakeKafkaConsumer(_Member):
         self.rejoins = 0
         self._coordinator = SimpleNamespace(
             rejoining=False,
+            rejoin_needed=False,
             state=MemberState.STABLE,
             request_rejoin=self._rejoin,
             _generation=SimpleNamespace(member_id="member"),
@@ -317,6 +317,7 @@ class FakeKafkaConsumer(_Member):
         """The client's own thread takes the new assignment; no poll of ours has seen it."""
         assert self.assignment_due is not None
         assigned, self.assignment_due = self.assignment_due, None
+        self._coordinator.rejoin_needed = False
         self.places, self.paused = dict.fromkeys(assigned, 0), set()
         self._drop(*self._aside, *assigned)
         self._listener.on_partitions_assigned({BrokerPartition(*at) for at in assigned})

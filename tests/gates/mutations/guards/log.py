@@ -184,6 +184,27 @@ LOG: Sequence[Guard] = (
         "log/kafka/test_confluent.py::test_a_producer_is_connected_before_it_looks_for_its_coordinator",
     ),
     Guard(
+        "kafka-python: a member that never joins again is waited for",
+        "log/kafka/kafka_python/session.py",
+        "        self._outside.look(self._consumer._coordinator.rejoin_needed and not joined)\n",
+        "",
+        "log/kafka/test_sessions.py::test_a_member_that_does_not_join_again_is_given_up",
+    ),
+    Guard(
+        "librdkafka: a member that never joins again is waited for",
+        "log/kafka/confluent/session.py",
+        "        self._outside.look(self._joining and not joined)\n",
+        "",
+        "log/kafka/test_sessions.py::test_a_member_that_does_not_join_again_is_given_up",
+    ),
+    Guard(
+        "a join that has ended counts for the next one",
+        "log/kafka/joining.py",
+        "            self._since_s = None\n",
+        "            pass\n",
+        "log/kafka/test_joining.py::test_a_join_may_take_as_long_as_a_member_may_work_and_a_minute_and_no_longer",
+    ),
+    Guard(
         "a client that was fenced is asked to abort",
         "log/kafka/write.py",
         "            if not isinstance(failure, Fenced):\n",

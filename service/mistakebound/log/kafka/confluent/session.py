@@ -16,6 +16,7 @@ from mistakebound.core.records import INPUTS, Position, Record, TopicPartition, 
 from mistakebound.log.kafka.confluent.errors import AUTH_REFUSED, PASSING, Errors, in_our_words, translated
 from mistakebound.log.kafka.confluent.fetch import consume, record_of
 from mistakebound.log.kafka.confluent.second_reading import SecondReading
+from mistakebound.log.kafka.joining import Joining
 from mistakebound.log.kafka.kafka_python.cluster import Cluster
 from mistakebound.log.kafka.names import BrokerPartition
 from mistakebound.log.kafka.session_checks import check_together, check_topics, check_transaction
@@ -49,6 +50,7 @@ class ConfluentSession:
         self._partitions = partitions
         self._writer = writer
         self._again = SecondReading(cluster)
+        self._outside = Joining(cluster.connection.longest_join_s)
         self._joining, self._closing = True, False
         self._generation = self._count = 0
         self._member: Any = None
@@ -66,9 +68,10 @@ class ConfluentSession:
         cluster.watch(partitions)
         self._consumer: Any = make(self._note)
         """A Consumer, whose stubs promise more than it keeps: before its first join it has no member id."""
-        self._consumer.subscribe(
-            self._inputs, on_assign=self._on_assign, on_revoke=self._on_revoke, on_lost=self._on_revoke
-        )
+        with self._watchdog.limit(STUCK_S, "subscribe"):
+            self._consumer.subscribe(
+                self._inputs, on_assign=self._on_assign, on_revoke=self._on_revoke, on_lost=self._on_revoke
+            )
 
     # While it closes, the client assigns and unassigns by itself. What a callback called of it then would fail, and Python
     # makes a SystemError of an error that comes out of compiled callbacks.
@@ -109,7 +112,9 @@ class ConfluentSession:
                     raise in_our_words(doing, self._failed)
                 if left_s == 0:
                     break
-        if self._count != self._generation:
+        joined = self._count != self._generation
+        self._outside.look(self._joining and not joined)
+        if joined:
             self._adopt()
             return Polled(self._generation, self._owned, ())
         if time.monotonic() - self._looked_s >= self._look_every_s:
@@ -138,12 +143,14 @@ class ConfluentSession:
     def pause(self, topic_partitions: Iterable[TopicPartition]) -> None:
         paused = {self._at_broker(each) for each in topic_partitions}
         self._paused |= paused
-        self._consumer.pause(self._fetched(paused))
+        with self._watchdog.limit(STUCK_S, "pause"):
+            self._consumer.pause(self._fetched(paused))
 
     def resume(self, topic_partitions: Iterable[TopicPartition]) -> None:
         resumed = {self._at_broker(each) for each in topic_partitions}
         self._paused -= resumed
-        self._consumer.resume(self._fetched(resumed))
+        with self._watchdog.limit(STUCK_S, "resume"):
+            self._consumer.resume(self._fetched(resumed))
 
     def commit(self, transaction: Transaction, generation: int) -> Receipt:
         check_transaction(transaction, generation, self._count, self._owned, METADATA_BYTES)

@@ -116,6 +116,14 @@ class Connection:
         return int(self.given.get("max_request_size", KafkaProducer.DEFAULT_CONFIG["max_request_size"]))
 
     @property
+    def longest_join_s(self) -> float:
+        """For how long a group waits for a member that works and does not poll; all of its members have the same settings."""
+        interval_ms = self.given.get(
+            "max_poll_interval_ms", KafkaConsumer.DEFAULT_CONFIG["max_poll_interval_ms"]
+        )
+        return int(interval_ms) / 1_000
+
+    @property
     def reconnect_max_ms(self) -> int:
         """The longest wait before a broker that was away is asked again, where the user gives none: no shorter than the
         first, if the user gives that.

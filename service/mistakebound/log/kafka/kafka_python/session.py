@@ -21,6 +21,7 @@ from kafka.coordinator.base import MemberState
 from kafka.errors import IllegalStateError
 
 from mistakebound.core.records import INPUTS, Position, Record, TopicPartition, Transaction
+from mistakebound.log.kafka.joining import Joining
 from mistakebound.log.kafka.kafka_python.batches import deliver_records
 from mistakebound.log.kafka.kafka_python.cluster import ENDS_MS, STUCK_S, Cluster
 from mistakebound.log.kafka.kafka_python.errors import translated
@@ -72,6 +73,7 @@ class KafkaPythonSession:
         self._watchdog = cluster.watchdog
         self._partitions = partitions
         self._writer = writer
+        self._outside = Joining(cluster.connection.longest_join_s)
         self._generation = 0
         self._owned: tuple[int, ...] = ()
         self._held: set[int] = set()
@@ -113,7 +115,9 @@ class KafkaPythonSession:
                 for each, batch in self._consumer.poll(timeout_ms=AGAIN_MS).items():
                     fetched.setdefault(each, []).extend(batch)
         self._worked = False
-        if self._assignments.count != self._generation:
+        joined = self._assignments.count != self._generation
+        self._outside.look(self._consumer._coordinator.rejoin_needed and not joined)
+        if joined:
             self._adopt()
             return Polled(self._generation, self._owned, ())
         self._check_topics()
