@@ -69,11 +69,30 @@ def test_a_member_looks_at_its_inputs_as_often(
     connection = SimpleNamespace(
         servers=[], tokens=None, given=given, reconnect_max_ms=1_000, client_id=lambda slot: slot
     )
-    made: Any = SimpleNamespace(connection=connection)
+    made: Any = SimpleNamespace(connection=connection, watchdog=Guard())
 
     client.ConfluentClient(made).session(1, "slot", made)
 
     assert found == [seconds]
+
+
+class Guard:
+    """A watchdog that notes whether it is to guard the interpreter."""
+
+    asked = False
+
+    def guard_interpreter(self) -> None:
+        self.asked = True
+
+
+def test_the_interpreter_is_guarded_for_its_calls_may_hold_it() -> None:
+    """No other thread of ours would run then, the watchdog's neither."""
+    connection = SimpleNamespace(servers=[], tokens=None, given={}, reconnect_max_ms=1_000)
+    made: Any = SimpleNamespace(connection=connection, watchdog=Guard())
+
+    client.ConfluentClient(made)
+
+    assert made.watchdog.asked
 
 
 def test_an_option_without_counterpart_is_refused_by_name() -> None:
@@ -89,7 +108,7 @@ def test_a_bounded_read_does_not_hold_up_the_next_one(monkeypatch: pytest.Monkey
     connection = SimpleNamespace(
         servers=["127.0.0.1:9"], tokens=None, given={}, group="g", reconnect_max_ms=1_000
     )
-    made: Any = SimpleNamespace(connection=connection, names=None)
+    made: Any = SimpleNamespace(connection=connection, names=None, watchdog=Guard())
 
     for follows in (False, True):
         client.ConfluentClient(made).fetcher(follows=follows)

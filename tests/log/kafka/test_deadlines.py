@@ -69,3 +69,34 @@ def test_a_process_that_hangs_ends_and_says_where() -> None:
     assert done.returncode == 7
     assert done.stderr.startswith("mistakebound: a nap did not return in time")
     assert "line 3 in nap" in done.stderr
+
+
+STANDS_STILL = """
+import ctypes, sys, time
+from mistakebound.log.kafka import watchdog
+watchdog.FROZEN_S, watchdog.REARM_S, watchdog.TICK_S = 3.0, 0.1, 0.05
+def stand_still(seconds): ctypes.PyDLL(None).sleep(seconds)  # a call that holds the interpreter's lock
+dog = watchdog.Watchdog()
+dog.guard_interpreter()
+time.sleep(1.5 * watchdog.FROZEN_S)
+print("works", flush=True)
+"""
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(
+    ("then", "code"), [("stand_still(60)", 1), ("dog.close(); stand_still(5); print('closed')", 0)]
+)
+def test_an_interpreter_that_stands_still_ends_and_says_where(then: str, code: int) -> None:
+    """librdkafka's calls may hold it, and the watchdog's thread with it. What works goes on, for however long, and a log that
+    was closed guards no longer."""
+    done = subprocess.run(
+        [sys.executable, "-c", STANDS_STILL + then],
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE_S,
+        check=False,
+    )
+
+    assert (done.returncode, done.stdout.split()) == (code, ["works"] if code else ["works", "closed"])
+    assert ("line 5 in stand_still" in done.stderr) == bool(code)

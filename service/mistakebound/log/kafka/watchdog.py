@@ -15,6 +15,11 @@ from contextlib import contextmanager
 from mistakebound.exit_codes import ExitCode
 
 TICK_S = 0.25
+FROZEN_S = 120.0
+REARM_S = 5.0
+"""Each time costs 0.1 ms of a thread."""
+STDERR = 2
+"""The descriptor: whoever embeds a log may have put something else in place of `sys.stderr`."""
 
 
 def leave(what: str) -> None:
@@ -33,13 +38,23 @@ class Watchdog:
         self._open: dict[object, tuple[float, str]] = {}
         self._closed = threading.Event()
         self._thread: threading.Thread | None = None
+        self._guards_interpreter = False
+
+    def guard_interpreter(self) -> None:
+        """From now on also end the process (exit code 1) once no thread of Python has run for two minutes.
+
+        confluent-kafka 2.16 holds the interpreter's lock while it waits for librdkafka's own thread: where it begins a
+        transaction, places or pauses partitions, or asks for its membership. Should that thread stand still, so would this
+        one. faulthandler's needs no lock; it says on stderr where each thread stood. A process that is stopped from outside
+        for as long (SIGSTOP) ends when it wakes up.
+        """
+        self._guards_interpreter = True
+        self._start()
 
     @contextmanager
     def limit(self, seconds: float, what: str) -> Iterator[None]:
         """Call `bark` with `what` when the block takes longer than this."""
-        if self._thread is None:
-            self._thread = threading.Thread(target=self._watch, name="kafka-watchdog", daemon=True)
-            self._thread.start()
+        self._start()
         block = object()
         self._open[block] = (time.monotonic() + seconds, what)
         try:
@@ -53,9 +68,20 @@ class Watchdog:
         if self._thread is not None:
             self._thread.join()
 
+    def _start(self) -> None:
+        if self._thread is None:
+            self._thread = threading.Thread(target=self._watch, name="kafka-watchdog", daemon=True)
+            self._thread.start()
+
     def _watch(self) -> None:
+        armed_s: float | None = None
         while not self._closed.wait(TICK_S):
             now = time.monotonic()
+            if self._guards_interpreter and (armed_s is None or now - armed_s >= REARM_S):
+                faulthandler.dump_traceback_later(FROZEN_S, exit=True, file=STDERR)
+                armed_s = now
             for block, (deadline, what) in list(self._open.items()):
                 if now > deadline and self._open.pop(block, None) is not None:
                     self._bark(what)
+        if armed_s is not None:
+            faulthandler.cancel_dump_traceback_later()

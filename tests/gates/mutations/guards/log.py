@@ -205,6 +205,13 @@ LOG: Sequence[Guard] = (
         "log/kafka/test_joining.py::test_a_join_may_take_as_long_as_a_member_may_work_and_a_minute_and_no_longer",
     ),
     Guard(
+        "librdkafka may hold the interpreter for ever",
+        "log/kafka/confluent/client.py",
+        "        cluster.watchdog.guard_interpreter()\n",
+        "",
+        "log/kafka/test_confluent.py::test_the_interpreter_is_guarded_for_its_calls_may_hold_it",
+    ),
+    Guard(
         "a client that was fenced is asked to abort",
         "log/kafka/write.py",
         "            if not isinstance(failure, Fenced):\n",

@@ -105,6 +105,7 @@ class ConfluentClient:
 
     def __init__(self, cluster: Cluster) -> None:
         self._cluster = cluster
+        cluster.watchdog.guard_interpreter()
         self._everywhere: dict[str, Any] = {
             "bootstrap.servers": ",".join(cluster.connection.servers),
             AGE: 30_000,
