@@ -85,12 +85,20 @@ class Guard:
         self.asked = True
 
 
-def test_the_interpreter_is_guarded_for_its_calls_may_hold_it() -> None:
-    """No other thread of ours would run then, the watchdog's neither."""
-    connection = SimpleNamespace(servers=[], tokens=None, given={}, reconnect_max_ms=1_000)
-    made: Any = SimpleNamespace(connection=connection, watchdog=Guard())
+def test_the_interpreter_of_a_worker_is_guarded(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The library's calls may hold it: then no other thread of ours runs, the watchdog's neither. A command that somebody
+    has stopped on a terminal is left alone."""
+    monkeypatch.setattr(client, "ConfluentSession", lambda *_, look_every_s: None)
+    monkeypatch.setattr(client, "Consumer", lambda options, **_: None)
+    connection = SimpleNamespace(
+        servers=[], tokens=None, given={}, group="g", reconnect_max_ms=1_000, client_id=lambda slot: slot
+    )
+    made: Any = SimpleNamespace(connection=connection, names=None, watchdog=Guard())
+    clients = client.ConfluentClient(made)
+    clients.fetcher(follows=False)
+    assert not made.watchdog.asked
 
-    client.ConfluentClient(made)
+    clients.session(1, "slot", made)
 
     assert made.watchdog.asked
 
@@ -108,7 +116,7 @@ def test_a_bounded_read_does_not_hold_up_the_next_one(monkeypatch: pytest.Monkey
     connection = SimpleNamespace(
         servers=["127.0.0.1:9"], tokens=None, given={}, group="g", reconnect_max_ms=1_000
     )
-    made: Any = SimpleNamespace(connection=connection, names=None, watchdog=Guard())
+    made: Any = SimpleNamespace(connection=connection, names=None)
 
     for follows in (False, True):
         client.ConfluentClient(made).fetcher(follows=follows)

@@ -207,9 +207,9 @@ LOG: Sequence[Guard] = (
     Guard(
         "librdkafka may hold the interpreter for ever",
         "log/kafka/confluent/client.py",
-        "        cluster.watchdog.guard_interpreter()\n",
+        "        self._cluster.watchdog.guard_interpreter()\n",
         "",
-        "log/kafka/test_confluent.py::test_the_interpreter_is_guarded_for_its_calls_may_hold_it",
+        "log/kafka/test_confluent.py::test_the_interpreter_of_a_worker_is_guarded",
     ),
     Guard(
         "a client that was fenced is asked to abort",

@@ -105,7 +105,6 @@ class ConfluentClient:
 
     def __init__(self, cluster: Cluster) -> None:
         self._cluster = cluster
-        cluster.watchdog.guard_interpreter()
         self._everywhere: dict[str, Any] = {
             "bootstrap.servers": ",".join(cluster.connection.servers),
             AGE: 30_000,
@@ -144,7 +143,8 @@ class ConfluentClient:
         return ConfluentSender(make, self._cluster.names, transactional_id)
 
     def session(self, partitions: int, slot: str, writer: Writer) -> ConfluentSession:
-        """Join the group as `slot`."""
+        """Join the group as `slot`. From now on the interpreter is guarded: only a worker has nobody who looks on."""
+        self._cluster.watchdog.guard_interpreter()
         ours = {
             "client.id": self._cluster.connection.client_id(slot),
             "partition.assignment.strategy": "range",
