@@ -1,5 +1,7 @@
 """A member that its group does not let in, on both clients of Kafka."""
 
+import subprocess
+import sys
 import time
 
 import pytest
@@ -52,6 +54,63 @@ def test_a_join_may_take_as_long_as_a_member_may_work_and_a_minute_and_no_longer
     clock.now_s += 300.0 + MORE_S + 1
     with pytest.raises(Unreachable, match=r"for 361 s, longer .*kafka\.max_poll_interval_ms"):
         outside.look(True)
+
+
+STOPPED = """
+import os, signal, subprocess, sys, time
+from mistakebound.log import open_log
+from mistakebound.settings import LogSettings, Settings
+url, prefix, program = sys.argv[1:]
+short = {"session_timeout_ms": 2_000, "heartbeat_interval_ms": 300}
+with open_log(Settings(log=LogSettings(url=url, prefix=prefix), kafka=short)) as log:
+    session = log.join("one")
+    while len(session.poll(0.2).partitions) < 2:
+        pass
+    other = subprocess.Popen([sys.executable, "-c", program, url, prefix], stdout=subprocess.PIPE)
+    other.stdout.readline()
+    time.sleep(0.5)  # by now the client has been told, and we have not polled it
+    waking = f"import os, time; time.sleep(4.5); os.kill({os.getpid()}, {int(signal.SIGCONT)})"
+    subprocess.Popen([sys.executable, "-c", waking])
+    os.kill(os.getpid(), signal.SIGSTOP)
+    time.sleep(0.2)
+    session.close(5)
+    other.kill()
+    other.wait()
+"""
+JOINS = """
+import sys, time
+from mistakebound.log import open_log
+from mistakebound.settings import LogSettings, Settings
+url, prefix = sys.argv[1:]
+end = time.monotonic() + 30
+with open_log(Settings(log=LogSettings(url=url, prefix=prefix))) as log:
+    session = log.join("two")
+    print("joins", flush=True)
+    while time.monotonic() < end:
+        session.poll(0.1)
+"""
+AT_ONCE = 6
+"""One in eight stood still."""
+
+
+@pytest.mark.kafka
+@pytest.mark.parametrize("client", ["kafka", "kafka+confluent"])
+def test_a_member_that_was_stopped_amid_a_rebalance_can_leave(
+    client: str, kafka_bootstrap: str, prefix: str
+) -> None:
+    """Its group has given it up meanwhile, while its client waits to tell it of a rebalance that has long passed."""
+    url = f"{client}://{kafka_bootstrap}"
+    stopped = []
+    for number in range(AT_ONCE):
+        place = LogSettings(url=url, prefix=f"{prefix}{number}.")
+        with open_log(Settings(log=place)) as log:
+            log.create_topics(2, {})
+        stopped.append(subprocess.Popen([sys.executable, "-c", STOPPED, url, place.prefix, JOINS]))
+    try:
+        assert [each.wait(PATIENCE_S) for each in stopped] == [0] * AT_ONCE
+    finally:
+        for each in stopped:
+            each.kill()
 
 
 @pytest.mark.kafka

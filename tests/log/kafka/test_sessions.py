@@ -306,6 +306,19 @@ def test_no_call_of_a_librdkafka_member_may_hang_unseen() -> None:
     assert (joined.group.watchdog.seen, joined.group.watchdog.unseen) == (calls, set())
 
 
+def test_librdkafka_is_heard_out_before_it_closes() -> None:
+    """Whatever it knows of the group and has not told, and however many records wait before that."""
+    joined = librdkafka(Group())
+    joined.group.put("examples", 0, *[b"e"] * 10)
+    joined.placed(0)
+    joined.member.give(0, 1)
+
+    joined.session.close(1.0)
+
+    assert joined.member.closed
+    assert joined.member.assignment_due is None
+
+
 def test_a_member_that_does_not_join_again_is_given_up(
     joined: Joined, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -237,6 +237,7 @@ class FakeLibrdkafka(_Member):
         return "member"
 
     def close(self) -> None:
+        assert self.assignment_due is None, "told of it only now, librdkafka may wait for ever for the answer"
         self.closed = True
 
 

@@ -205,6 +205,13 @@ LOG: Sequence[Guard] = (
         "log/kafka/test_joining.py::test_a_join_may_take_as_long_as_a_member_may_work_and_a_minute_and_no_longer",
     ),
     Guard(
+        "librdkafka closes before it has told all",
+        "log/kafka/confluent/session.py",
+        "            self._hear_out(timeout_s)\n",
+        "",
+        "log/kafka/test_sessions.py::test_librdkafka_is_heard_out_before_it_closes",
+    ),
+    Guard(
         "librdkafka may hold the interpreter for ever",
         "log/kafka/confluent/client.py",
         "        self._cluster.watchdog.guard_interpreter()\n",

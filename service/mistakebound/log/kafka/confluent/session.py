@@ -7,9 +7,10 @@ has placed, all at once by the next `poll`. So nothing is ever delivered from an
 
 import time
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from typing import Any
 
-from confluent_kafka import Consumer, KafkaError
+from confluent_kafka import Consumer, KafkaError, KafkaException
 from confluent_kafka import TopicPartition as PartitionOffset
 
 from mistakebound.core.records import INPUTS, Position, Record, TopicPartition, Transaction
@@ -162,6 +163,7 @@ class ConfluentSession:
     def close(self, timeout_s: float) -> None:
         with self._watchdog.limit(timeout_s + STUCK_S, "leave the group"):
             self._writer.drop()
+            self._hear_out(timeout_s)
             member = self._consumer.memberid() if self._joining else None
             self._closing = True
             self._consumer.close()
@@ -170,6 +172,20 @@ class ConfluentSession:
             if member:
                 # Removed before it is closed, the client would join once more.
                 self._admin.remove(member)
+
+    def _hear_out(self, timeout_s: float) -> None:
+        """Have the client tell what it knows of the group, and answer it.
+
+        Told of it only while it closes, it may wait for ever until the answer is taken, with the interpreter's lock
+        (librdkafka's issue 4884).
+        """
+        end = time.monotonic() + timeout_s
+        known = None
+        while known != (self._count, self._joining) and time.monotonic() < end:
+            known = self._count, self._joining
+            with suppress(KafkaException):
+                while consume(self._consumer, 0.0) and time.monotonic() < end:
+                    pass
 
     def _take(self, message: Any, records: list[Record], doing: str) -> None:
         error = message.error()
