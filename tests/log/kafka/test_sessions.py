@@ -306,6 +306,15 @@ def test_no_call_of_a_librdkafka_member_may_hang_unseen() -> None:
     assert (joined.group.watchdog.seen, joined.group.watchdog.unseen) == (calls, set())
 
 
+def test_a_session_may_be_closed_twice(joined: Joined) -> None:
+    """Whoever cleans up need not know whether it was closed before."""
+    joined.placed(0)
+    joined.session.close(1.0)
+    joined.session.close(1.0)
+
+    assert joined.member.closed
+
+
 def test_librdkafka_is_heard_out_before_it_closes() -> None:
     """Whatever it knows of the group and has not told, and however many records wait before that."""
     joined = librdkafka(Group())

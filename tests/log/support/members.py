@@ -189,6 +189,8 @@ class FakeLibrdkafka(_Member):
         self._on_revoke(self, [])
 
     def consume(self, count: int, timeout_s: float) -> list["Message"]:
+        if self.closed:
+            raise RuntimeError("Consumer closed")
         if self.assignment_due is not None:
             assigned, self.assignment_due = self.assignment_due, None
             self._chosen = False

@@ -163,7 +163,8 @@ class ConfluentSession:
     def close(self, timeout_s: float) -> None:
         with self._watchdog.limit(timeout_s + STUCK_S, "leave the group"):
             self._writer.drop()
-            self._hear_out(timeout_s)
+            if not self._closing:  # which may be for the second time
+                self._hear_out(timeout_s)
             member = self._consumer.memberid() if self._joining else None
             self._closing = True
             self._consumer.close()
