@@ -3,7 +3,7 @@
 import re
 import signal
 import urllib.request
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Sequence
 from types import TracebackType
 from typing import Any, Self
 
@@ -22,12 +22,6 @@ PARTITIONS = 4
 PATIENCE_S = sized(60.0, 180.0)
 NAMED_ENDS = (4, 6, 7)
 """A worker may end with one of these when its broker dies under it; a supervisor starts it again."""
-
-
-def ended_as_it_may(worker: Child, named_ends: Collection[int] = NAMED_ENDS) -> bool:
-    """Whether a worker that has ended did so by one of these codes, or since a call of librdkafka held its interpreter for
-    two minutes: then faulthandler, which knows no codes, has ended it."""
-    return worker.code in named_ends or (worker.code == 1 and "Timeout (0:02:00)!" in worker.err())
 
 
 class Deployment:
@@ -94,8 +88,8 @@ class Deployment:
         workers = [child]
 
         def revived() -> bool:
-            if workers[-1].code is not None:
-                assert ended_as_it_may(workers[-1]), workers[-1].last_words()
+            if (code := workers[-1].code) is not None:
+                assert code in NAMED_ENDS, workers[-1].last_words()
                 assert len(workers) < 5, f"ended {len(workers)} times: {workers[-1].last_words()}"
                 workers.append(self.worker())
             return met()

@@ -18,7 +18,7 @@ from mistakebound.worker.checkpoints.catalog import Catalog
 from mistakebound.worker.checkpoints.local import LocalCheckpointStore
 from tests.commands.support.command_line import ok
 from tests.faults.support.children import Child, until
-from tests.faults.support.deployment import NAMED_ENDS, PATIENCE_S, Deployment, address_of, ended_as_it_may
+from tests.faults.support.deployment import NAMED_ENDS, PATIENCE_S, Deployment, address_of
 from tests.faults.support.recount import REMEMBERED, Recount, recount
 
 Json = dict[str, Any]
@@ -78,7 +78,7 @@ class Fleet:
         """Start again what has ended as it may."""
         for slot, worker in list(self.workers.items()):
             if worker.code is not None:
-                assert ended_as_it_may(worker, self._may_end), worker.last_words()
+                assert worker.code in self._may_end, worker.last_words()
                 self._revived[slot] += 1
                 assert self._revived[slot] <= MOST_REVIVALS, worker.last_words()
                 print(f"worker {slot} ended with {worker.code} and is started again")

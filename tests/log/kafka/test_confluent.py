@@ -23,6 +23,7 @@ from mistakebound.log.kafka.confluent.client import translated_options
 from mistakebound.log.kafka.names import Names
 from mistakebound.log.protocol import Fenced, Log, Misconfigured, TransactionFailed, Unreachable
 from mistakebound.settings import LogSettings, Settings
+from tests.log.support.watched import Watched
 from tests.log.support.worker import Worker, example
 
 
@@ -69,20 +70,11 @@ def test_a_member_looks_at_its_inputs_as_often(
     connection = SimpleNamespace(
         servers=[], tokens=None, given=given, reconnect_max_ms=1_000, client_id=lambda slot: slot
     )
-    made: Any = SimpleNamespace(connection=connection, watchdog=Guard())
+    made: Any = SimpleNamespace(connection=connection, watchdog=Watched())
 
     client.ConfluentClient(made).session(1, "slot", made)
 
     assert found == [seconds]
-
-
-class Guard:
-    """A watchdog that notes whether it is to guard the interpreter."""
-
-    asked = False
-
-    def guard_interpreter(self) -> None:
-        self.asked = True
 
 
 def test_the_interpreter_of_a_worker_is_guarded(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -93,14 +85,14 @@ def test_the_interpreter_of_a_worker_is_guarded(monkeypatch: pytest.MonkeyPatch)
     connection = SimpleNamespace(
         servers=[], tokens=None, given={}, group="g", reconnect_max_ms=1_000, client_id=lambda slot: slot
     )
-    made: Any = SimpleNamespace(connection=connection, names=None, watchdog=Guard())
+    made: Any = SimpleNamespace(connection=connection, names=None, watchdog=Watched())
     clients = client.ConfluentClient(made)
     clients.fetcher(follows=False)
-    assert not made.watchdog.asked
+    assert not made.watchdog.guards
 
     clients.session(1, "slot", made)
 
-    assert made.watchdog.asked
+    assert made.watchdog.guards
 
 
 def test_an_option_without_counterpart_is_refused_by_name() -> None:

@@ -6,10 +6,12 @@ from typing import Any
 
 
 class Watched:
-    """`mistakebound.log.kafka.watchdog.Watchdog`, as far as reading and writing use it."""
+    """`mistakebound.log.kafka.watchdog.Watchdog`, as far as clients use it."""
 
     def __init__(self) -> None:
         self._open = 0
+        self.guards = False
+        """Whether it is to guard the interpreter."""
         self.seen: set[str] = set()
         """Methods that were called within a limit."""
         self.unseen: set[str] = set()
@@ -21,6 +23,9 @@ class Watched:
             yield
         finally:
             self._open -= 1
+
+    def guard_interpreter(self) -> None:
+        self.guards = True
 
     def note(self, name: str) -> None:
         """A method is called now."""
